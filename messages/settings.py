@@ -1,0 +1,110 @@
+"""The SettingsActor's vocabulary: the one writer of `<root>/.tenure/settings.toml`."""
+
+from typing import Literal
+
+from tenure.messages.base import Command, Effect, Event, Outcome, Query, Refusal, Reply
+
+Mode = Literal["safe", "yolo", "plan"]
+Rule = Literal["allow", "ask", "deny"]
+
+
+class Policy(Reply, frozen=True, kw_only=True):
+    """What may run unasked."""
+
+    version: str
+    """A digest of the rest: two policies with one version are equal."""
+    mode: Mode = "safe"
+    """safe: as configured.  yolo: changes are allowed.  plan: only reading is."""
+    mutating: Rule = "ask"
+    """For tools that change something and have no rule of their own."""
+    tools: dict[str, Rule] = {}
+    working_dirs: tuple[str, ...] = ()
+    """Folders, relative to the root.  Where there are any, safe mode asks outside them."""
+
+
+class Settings(Reply, frozen=True, kw_only=True):
+    """All settings, defaults filled in."""
+
+    path: str
+    model: str = "librarian"
+    base_url: str = ""
+    policy: Policy
+    problems: tuple[str, ...] = ()
+    """What in the file could not be used, and what was taken instead."""
+
+
+class GetSettings(Query, frozen=True, kw_only=True):
+    """Answered `Settings`, read anew where the file changed."""
+
+
+class GetPolicy(Query, frozen=True, kw_only=True):
+    """Answered `Policy`, read anew where the file changed."""
+
+
+class SetToolPolicy(Command, frozen=True, kw_only=True):
+    """Remember a rule for one tool.  Answered `SettingsSaved`."""
+
+    tool: str
+    rule: Rule
+
+
+class SetMode(Command, frozen=True, kw_only=True):
+    mode: Mode
+
+
+class SetModel(Command, frozen=True, kw_only=True):
+    model: str
+    base_url: str = ""
+
+
+class SettingsSaved(Reply, frozen=True, kw_only=True):
+    settings: Settings
+
+
+class SettingsNotSaved(Refusal, frozen=True, kw_only=True):
+    path: str
+    reason: str
+
+    @property
+    def remedy(self) -> str:
+        return f"{self.path}: {self.reason}. The settings are as they were"
+
+
+class PolicyChanged(Event, frozen=True, kw_only=True):
+    """Delivered to every ApprovalActor, so that what is open is decided anew."""
+
+    policy: Policy
+
+
+class ReadSettings(Effect, frozen=True, kw_only=True):
+    def failed(self, reason: str) -> Outcome:
+        return SettingsNotRead(reason=reason)
+
+
+class SettingsRead(Outcome, frozen=True, kw_only=True):
+    settings: Settings
+
+
+class SettingsNotRead(Outcome, frozen=True, kw_only=True):
+    reason: str
+
+
+Change = SetToolPolicy | SetMode | SetModel
+
+
+class WriteSettings(Effect, frozen=True, kw_only=True):
+    """Under the settings' claim: read again, make the one change, write, sync."""
+
+    change: Change
+
+    def failed(self, reason: str) -> Outcome:
+        return SettingsNotWritten(path="", reason=reason)
+
+
+class SettingsWritten(Outcome, frozen=True, kw_only=True):
+    settings: Settings
+
+
+class SettingsNotWritten(Outcome, frozen=True, kw_only=True):
+    path: str
+    reason: str

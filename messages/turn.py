@@ -1,0 +1,396 @@
+"""The TurnActor's vocabulary: one turn of the agent loop, and how it is stopped."""
+
+from typing import Any, Literal, Self
+
+import msgspec
+
+from tenure.messages.base import Command, Effect, Event, Outcome, Query, Refusal, Reply
+from tenure.messages.content import (
+    AssistantBlock,
+    AssistantMessage,
+    ImageBlock,
+    Usage,
+    UserBlock,
+)
+from tenure.messages.models import ModelFailure, ToolSpec
+from tenure.messages.tokens import CallId, SessionId, SessionToken, TurnId
+
+StopCause = Literal["user", "approval", "budget", "swap", "shutdown", "loop_guard"]
+
+TurnStopReason = Literal[
+    "end_turn", "max_tokens", "stopped", "error", "loop_guard", "session_lost", "owner_lost"
+]
+"""Why a turn ended.  `stopped` comes with a cause; `error` with an error."""
+
+# --- commands --------------------------------------------------------------------------
+
+
+class RunTurn(Command, frozen=True, kw_only=True):
+    """The SessionActor checked the token, minted the id, and hands on the start."""
+
+    turn_id: TurnId
+    token: SessionToken
+    text: str
+    images: tuple[ImageBlock, ...]
+    model: str
+    when_busy: Literal["refuse", "queue"]
+    ask_deadline_s = None
+
+
+class StopTurn(Command, frozen=True, kw_only=True):
+    """Stop the turn that it names, and no other.  It overtakes everything.
+
+    Answered at once with `TurnStopping`; the end is the event `TurnEnded`.  A stop
+    for a turn that has not started yet is remembered and answers its start.
+    """
+
+    turn_id: TurnId
+    cause: StopCause = "user"
+    control = True
+
+
+class StopActiveTurn(Command, frozen=True, kw_only=True):
+    """The SessionActor hands on a cancel without an id, in the lane of the starts."""
+
+    cause: StopCause
+
+
+class DrainTurn(Command, frozen=True, kw_only=True):
+    """Before a swap: stop what runs, hold the queue.  Answered `TurnDrained` at the end."""
+
+    ask_deadline_s = None
+
+
+class EndDrain(Command, frozen=True, kw_only=True):
+    """The swap is decided.  Committed: the queue was given back.  Abandoned: it is live again."""
+
+    outcome: Literal["committed", "abandoned"]
+
+
+class GetTurn(Query, frozen=True, kw_only=True):
+    """Answered `TurnView`."""
+
+
+# --- replies ---------------------------------------------------------------------------
+
+
+class TurnAccepted(Reply, frozen=True, kw_only=True):
+    """The prompt is durable and the turn runs."""
+
+    turn_id: TurnId
+    token: SessionToken
+
+
+class TurnQueued(Reply, frozen=True, kw_only=True):
+    """The prompt waits behind the running turn."""
+
+    turn_id: TurnId
+    position: int
+    """1 is next."""
+
+
+class TurnStopping(Reply, frozen=True, kw_only=True):
+    """The stop is under way; nothing that waited will start."""
+
+    turn_id: TurnId
+    dropped: tuple[str, ...] = ()
+    """The texts that waited, given back."""
+
+
+class TurnDrained(Reply, frozen=True, kw_only=True):
+    """Nothing runs, and nothing starts until `EndDrain`."""
+
+    queued: tuple[str, ...] = ()
+    """The texts that are held."""
+
+
+class TurnView(Reply, frozen=True, kw_only=True):
+    state: str
+    turn_id: TurnId | None
+    queued: tuple[str, ...]
+    usage: Usage
+
+
+# --- refusals --------------------------------------------------------------------------
+
+
+class TurnBusy(Refusal, frozen=True, kw_only=True):
+    turn_id: TurnId
+
+    @property
+    def remedy(self) -> str:
+        return f"turn {self.turn_id} still runs; wait for it, stop it, or queue this prompt"
+
+
+class TurnNotRunning(Refusal, frozen=True, kw_only=True):
+    """The turn that the stop names is over, or nothing runs."""
+
+    turn_id: TurnId | None
+    """The turn that runs, if any: it was not touched."""
+
+    @property
+    def remedy(self) -> str:
+        return "that turn is over; nothing was stopped"
+
+
+class TurnNotStarted(Refusal, frozen=True, kw_only=True):
+    """The turn was stopped before it began: nothing was written."""
+
+    turn_id: TurnId
+    cause: StopCause
+
+    @property
+    def remedy(self) -> str:
+        return f"the turn was stopped ({self.cause}) before it began; nothing was written"
+
+
+class PromptEmpty(Refusal, frozen=True, kw_only=True):
+    @property
+    def remedy(self) -> str:
+        return "the prompt is empty; say something"
+
+
+class PromptTooLarge(Refusal, frozen=True, kw_only=True):
+    bytes_given: int
+    bytes_max: int
+
+    @property
+    def remedy(self) -> str:
+        return (
+            f"the prompt has {self.bytes_given} bytes, more than {self.bytes_max}; "
+            "put the text in a file and name the file"
+        )
+
+
+class ModelUnavailable(Refusal, frozen=True, kw_only=True):
+    """The model string is unknown, or its key or package is missing.  Nothing was written."""
+
+    model: str
+    reason: str
+
+    @property
+    def remedy(self) -> str:
+        return self.reason
+
+
+# --- events ----------------------------------------------------------------------------
+
+
+class TurnStarted(Event, frozen=True, kw_only=True):
+    turn_id: TurnId
+    token: SessionToken
+    model: str
+
+
+class TextDelta(Event, frozen=True, kw_only=True):
+    """More of the answer."""
+
+    turn_id: TurnId
+    text: str
+
+    def joined(self, later: Event) -> Self | None:
+        if isinstance(later, TextDelta) and later.turn_id == self.turn_id:
+            return msgspec.structs.replace(self, text=self.text + later.text)
+        return None
+
+
+class ThinkingDelta(Event, frozen=True, kw_only=True):
+    turn_id: TurnId
+    text: str
+
+    def joined(self, later: Event) -> Self | None:
+        if isinstance(later, ThinkingDelta) and later.turn_id == self.turn_id:
+            return msgspec.structs.replace(self, text=self.text + later.text)
+        return None
+
+
+class ModelRetrying(Event, frozen=True, kw_only=True):
+    """The model call failed and is made again; text of the failed call is void."""
+
+    turn_id: TurnId
+    attempt: int
+    """The attempt that comes now, from 2."""
+    delay_ms: int
+    kind: str
+    reason: str
+
+
+class ModelAnswered(Event, frozen=True, kw_only=True):
+    """One model call is over and its message is durable."""
+
+    turn_id: TurnId
+    text: str
+    """The whole text of the message."""
+    model: str
+    usage: Usage
+
+
+class ToolCallStarted(Event, frozen=True, kw_only=True):
+    turn_id: TurnId
+    call_id: CallId
+    tool: str
+    arguments: dict[str, Any]
+
+
+class ToolCallFinished(Event, frozen=True, kw_only=True):
+    """The call has a result, and it is durable."""
+
+    turn_id: TurnId
+    call_id: CallId
+    tool: str
+    is_error: bool
+    text: str
+    """The beginning of the result's text."""
+
+
+class TurnEnded(Event, frozen=True, kw_only=True):
+    """The last event of a turn."""
+
+    turn_id: TurnId
+    stop_reason: TurnStopReason
+    cause: StopCause | None = None
+    error: str = ""
+    usage: Usage = Usage()
+
+
+# --- effects and their outcomes ----------------------------------------------------------
+
+
+class PrepareTurn(Effect, frozen=True, kw_only=True):
+    """Find the model and the tools for a turn, before anything is written."""
+
+    turn_id: TurnId
+    model: str
+    concurrent = True
+
+    @property
+    def key(self) -> str:
+        return f"prepare {self.turn_id}"
+
+    def failed(self, reason: str) -> Outcome:
+        return TurnNotPrepared(turn_id=self.turn_id, model=self.model, reason=reason)
+
+
+class TurnPrepared(Outcome, frozen=True, kw_only=True):
+    turn_id: TurnId
+    model: str
+    """The full model string."""
+    system: str
+    tools: tuple[ToolSpec, ...]
+
+
+class TurnNotPrepared(Outcome, frozen=True, kw_only=True):
+    turn_id: TurnId
+    model: str
+    reason: str
+
+
+class CallModel(Effect, frozen=True, kw_only=True):
+    """One model call over the session's context up to its leaf.  Never repeated by itself."""
+
+    turn_id: TurnId
+    call: int
+    """Counts the model calls of the turn, retries included, from 1."""
+    session_id: SessionId
+    model: str
+    system: str
+    tools: tuple[ToolSpec, ...]
+    concurrent = True
+
+    @property
+    def key(self) -> str:
+        return f"model {self.turn_id}"
+
+    def failed(self, reason: str) -> Outcome:
+        return ModelCallFailed(
+            turn_id=self.turn_id, call=self.call, failure=ModelFailure(kind="bug", reason=reason)
+        )
+
+
+class ModelDelta(Outcome, frozen=True, kw_only=True):
+    """Progress: more text.  The handler holds the whole; this is only shown."""
+
+    turn_id: TurnId
+    call: int
+    kind: Literal["text", "thinking"]
+    text: str
+
+    def joined(self, later: Outcome) -> Self | None:
+        if (
+            isinstance(later, ModelDelta)
+            and later.turn_id == self.turn_id
+            and later.call == self.call
+            and later.kind == self.kind
+        ):
+            return msgspec.structs.replace(self, text=self.text + later.text)
+        return None
+
+
+class ModelCallDone(Outcome, frozen=True, kw_only=True):
+    turn_id: TurnId
+    call: int
+    message: AssistantMessage
+
+
+class ModelCallFailed(Outcome, frozen=True, kw_only=True):
+    turn_id: TurnId
+    call: int
+    failure: ModelFailure
+    partial: tuple[AssistantBlock, ...] = ()
+    """What had come before it failed or was cancelled."""
+
+
+class RunTool(Effect, frozen=True, kw_only=True):
+    """Run one tool call.  Never repeated."""
+
+    turn_id: TurnId
+    call_id: CallId
+    tool: str
+    arguments: dict[str, Any]
+    expects: str = ""
+    """The digest of the file that the user saw in the preview; empty for none."""
+    concurrent = True
+
+    @property
+    def key(self) -> str:
+        return f"tool {self.turn_id} {self.call_id}"
+
+    def failed(self, reason: str) -> Outcome:
+        return ToolCallFailed(turn_id=self.turn_id, call_id=self.call_id, reason=reason)
+
+
+class ToolCallDone(Outcome, frozen=True, kw_only=True):
+    turn_id: TurnId
+    call_id: CallId
+    content: tuple[UserBlock, ...]
+    is_error: bool = False
+    details: dict[str, Any] = {}
+
+
+class ToolCallFailed(Outcome, frozen=True, kw_only=True):
+    """The tool did not come to an end of its own; its side effects are not known."""
+
+    turn_id: TurnId
+    call_id: CallId
+    reason: str
+
+
+class Wait(Effect, frozen=True, kw_only=True):
+    """Let time pass before a retry."""
+
+    turn_id: TurnId
+    call: int
+    delay_ms: int
+    concurrent = True
+
+    @property
+    def key(self) -> str:
+        return f"wait {self.turn_id}"
+
+    def failed(self, reason: str) -> Outcome:
+        return WaitOver(turn_id=self.turn_id, call=self.call)
+
+
+class WaitOver(Outcome, frozen=True, kw_only=True):
+    turn_id: TurnId
+    call: int

@@ -1,0 +1,1 @@
+"""Claims: the one door for every file that two processes could write."""
