@@ -5,6 +5,10 @@ event loop.  They raise `OSError` as the operating system does.  Paths are
 absolute strings.
 """
 
+import errno
+import os
+import stat
+import sys
 from typing import Literal, Protocol
 
 import msgspec
@@ -60,7 +64,9 @@ class File(Protocol):
 class Files(Protocol):
     """The file system."""
 
-    def open(self, path: str, mode: OpenMode, *, permissions: int = 0o666) -> File: ...
+    def open(self, path: str, mode: OpenMode, *, permissions: int = 0o666) -> File:
+        """Open a file; links are followed, but never to create.  IsADirectoryError on a folder."""
+        ...
 
     def stat(self, path: str) -> FileStat:
         """Of what the path leads to, links followed."""
@@ -97,3 +103,145 @@ class Files(Protocol):
     def real_path(self, path: str) -> str:
         """The path with every link followed; what does not exist stays as it is."""
         ...
+
+
+class RealFiles:
+    """The file system of this machine.
+
+    Calls that a signal interrupts are made again (by the interpreter).
+    """
+
+    def open(self, path: str, mode: OpenMode, *, permissions: int = 0o666) -> File:
+        descriptor = os.open(path, _FLAGS[mode], permissions)
+        if mode == "read" and stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return _RealFile(descriptor)
+
+    def stat(self, path: str) -> FileStat:
+        return _file_stat(os.stat(path))
+
+    def lstat(self, path: str) -> FileStat:
+        return _file_stat(os.lstat(path))
+
+    def list(self, path: str) -> tuple[tuple[str, Kind], ...]:
+        with os.scandir(path) as names:
+            return tuple(sorted((name.name, _entry_kind(name)) for name in names))
+
+    def make_folder(self, path: str) -> None:
+        os.mkdir(path)
+
+    def rename(self, source: str, target: str) -> None:
+        os.replace(source, target)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def remove_folder(self, path: str) -> None:
+        os.rmdir(path)
+
+    def sync_folder(self, path: str) -> None:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _sync(descriptor)
+        except OSError as refused:
+            # Some file systems have no such call for folders, and nothing to sync.
+            if refused.errno != errno.EINVAL:
+                raise
+        finally:
+            os.close(descriptor)
+
+    def real_path(self, path: str) -> str:
+        return os.path.realpath(path)
+
+
+class _RealFile:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        first = os.pread(self._descriptor, size, offset)
+        if len(first) == size or not first:
+            return first
+        parts = [first]  # one call gives 2 GiB at most, and may give less
+        read = len(first)
+        while read < size:
+            part = os.pread(self._descriptor, size - read, offset + read)
+            if not part:
+                break
+            parts.append(part)
+            read += len(part)
+        return b"".join(parts)
+
+    def append(self, data: bytes) -> int:
+        return os.write(self._descriptor, data)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+
+    def datasync(self) -> None:
+        _datasync(self._descriptor)
+
+    def sync(self) -> None:
+        _sync(self._descriptor)
+
+    def stat(self) -> FileStat:
+        return _file_stat(os.fstat(self._descriptor))
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+# A pipe must not keep the opener waiting, and a terminal must not become ours.
+_COMMON = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_FLAGS: dict[OpenMode, int] = {
+    "read": _COMMON | os.O_RDONLY,
+    "write": _COMMON | os.O_RDWR | os.O_APPEND,
+    "create": _COMMON | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL,
+}
+
+
+def _sync(descriptor: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl
+
+        # There fsync leaves the data in the drive's own cache.
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        except OSError:
+            os.fsync(descriptor)
+    else:
+        os.fsync(descriptor)
+
+
+_datasync = getattr(os, "fdatasync", _sync)
+
+
+def _file_stat(found: os.stat_result) -> FileStat:
+    return FileStat(
+        kind=_kind(found.st_mode),
+        size=found.st_size,
+        mtime_ns=found.st_mtime_ns,
+        device=found.st_dev,
+        inode=found.st_ino,
+        mode=stat.S_IMODE(found.st_mode),
+        links=found.st_nlink,
+    )
+
+
+def _kind(mode: int) -> Kind:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "link" if stat.S_ISLNK(mode) else "other"
+
+
+def _entry_kind(entry: "os.DirEntry[str]") -> Kind:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    return "folder" if entry.is_dir(follow_symlinks=False) else "other"

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from tenure.runtime.doors.clock import Clock
-from tenure.runtime.doors.entropy import Entropy
-from tenure.runtime.doors.files import Files
-from tenure.runtime.doors.locks import Locks
-from tenure.runtime.doors.processes import Processes
-from tenure.runtime.doors.workers import Workers
+from tenure.runtime.doors.clock import Clock, SystemClock
+from tenure.runtime.doors.entropy import Entropy, SystemEntropy
+from tenure.runtime.doors.files import Files, RealFiles
+from tenure.runtime.doors.locks import KernelLocks, Locks
+from tenure.runtime.doors.processes import Processes, SystemProcesses
+from tenure.runtime.doors.workers import ThreadWorkers, Workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,3 +20,15 @@ class Leaves:
     locks: Locks
     processes: Processes
     workers: Workers
+
+
+def system_leaves() -> Leaves:
+    """The real world of this process.  Who made it ends it: `await leaves.workers.close()`."""
+    return Leaves(
+        clock=SystemClock(),
+        entropy=SystemEntropy(),
+        files=RealFiles(),
+        locks=KernelLocks(),
+        processes=SystemProcesses(),
+        workers=ThreadWorkers(),
+    )
