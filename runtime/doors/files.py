@@ -180,10 +180,10 @@ class _RealFile:
         os.ftruncate(self._descriptor, size)
 
     def datasync(self) -> None:
-        _datasync(self._descriptor)
+        _datasync(self._opened())
 
     def sync(self) -> None:
-        _sync(self._descriptor)
+        _sync(self._opened())
 
     def stat(self) -> FileStat:
         return _file_stat(os.fstat(self._descriptor))
@@ -192,6 +192,12 @@ class _RealFile:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+    def _opened(self) -> int:
+        # Python refuses to sync a negative descriptor with another exception.
+        if self._descriptor < 0:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return self._descriptor
 
 
 # A pipe must not keep the opener waiting, and a terminal must not become ours.
