@@ -1,0 +1,157 @@
+"""The tools door: carries out `RunTool` and `PreviewCall`.
+
+A wrong call is no failure of the effect.  Unknown tool, wrong arguments, a path
+that leads out, a disk that refuses: each becomes an error *result*, which tells
+the model what to do, and the turn goes on.
+"""
+
+from tenure.messages.approval import CallNotPreviewed, CallPreviewed, Preview, PreviewCall
+from tenure.messages.base import Outcome
+from tenure.messages.content import TextBlock, UserBlock
+from tenure.messages.models import ToolSpec
+from tenure.messages.turn import RunTool, ToolCallDone
+from tenure.runtime.doors.context import Context
+from tenure.runtime.doors.leaves import Leaves
+from tenure.runtime.doors.tools.functions import AsyncFunction
+from tenure.runtime.doors.tools.moving import Delete, Rename
+from tenure.runtime.doors.tools.reading import List, Read
+from tenure.runtime.doors.tools.searching import Search
+from tenure.runtime.doors.tools.tool import (
+    INVALID_JSON,
+    PreviewingTool,
+    Tool,
+    ToolCall,
+    ToolRefused,
+    ToolResult,
+    error_result,
+)
+from tenure.runtime.doors.tools.writing import Edit, Write
+
+RESULT_CHARS_MAX = 50_000
+INVALID_SHOWN_CHARS = 200
+
+AnyTool = Tool | AsyncFunction
+
+
+class Tools:
+    """All tools of a host.
+
+    Args:
+        root: the workspace; an absolute path.
+        extra: the embedder's own.  One with the name of a workspace tool takes
+            its place.
+
+    Raises:
+        ValueError: two of `extra` have one name.
+    """
+
+    def __init__(self, leaves: Leaves, root: str, extra: tuple[AnyTool, ...] = ()) -> None:
+        self._workers = leaves.workers
+        files, entropy = leaves.files, leaves.entropy
+        own: tuple[AnyTool, ...] = (
+            Read(files, root),
+            List(files, root),
+            Search(files, leaves.clock, root),
+            Write(files, entropy, root),
+            Edit(files, entropy, root),
+            Rename(files, root),
+            Delete(files, entropy, root),
+        )
+        self._tools = {tool.spec.name: tool for tool in own}
+        self._own = frozenset(self._tools) - {tool.spec.name for tool in extra}
+        self._tools |= {tool.spec.name: tool for tool in extra}
+        names = [tool.spec.name for tool in extra]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"more than one tool is named {', '.join(twice)}")
+
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is offered."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    async def run(self, effect: RunTool, context: Context) -> Outcome:
+        """Run one call.
+
+        A cancel reaches an async tool; a blocking one runs to its end, and only
+        its result is dropped.
+        """
+        call = ToolCall(
+            tool=effect.tool,
+            arguments=effect.arguments,
+            expects=effect.expects,
+            turn_id=effect.turn_id,
+            call_id=effect.call_id,
+        )
+        result = _capped(await self._result(call))
+        return ToolCallDone(
+            turn_id=effect.turn_id,
+            call_id=effect.call_id,
+            content=result.content,
+            is_error=result.is_error,
+            details=result.details,
+        )
+
+    async def preview(self, effect: PreviewCall, context: Context) -> Outcome:
+        """Work out what a call would do; it changes nothing."""
+        call = ToolCall(tool=effect.tool, arguments=effect.arguments)
+        try:
+            tool = self._found(call)
+            if not isinstance(tool, PreviewingTool):
+                raise ToolRefused(f"{effect.tool} shows no preview")
+            preview: Preview = await self._workers.run(tool.preview, call)
+        except (ToolRefused, OSError) as refused:
+            return CallNotPreviewed(request_id=effect.request_id, reason=_reason(refused))
+        return CallPreviewed(request_id=effect.request_id, preview=preview)
+
+    async def _result(self, call: ToolCall) -> ToolResult:
+        try:
+            tool = self._found(call)
+            if isinstance(tool, AsyncFunction):
+                return await tool.run(call)
+            return await self._workers.run(tool.run, call)
+        except OSError as refused:
+            if call.tool not in self._own:
+                return error_result(_reason(refused))
+            # The workspace tools change a file whole or not at all.
+            return error_result(f"{_reason(refused)}; nothing was changed")
+        except Exception as refused:
+            return error_result(_reason(refused))
+
+    def _found(self, call: ToolCall) -> AnyTool:
+        tool = self._tools.get(call.tool)
+        if tool is None:
+            raise ToolRefused(
+                f"there is no tool {call.tool!r}; the tools are: {', '.join(self._tools)}"
+            )
+        if INVALID_JSON in call.arguments:
+            raw = str(call.arguments[INVALID_JSON])
+            raise ToolRefused(
+                f"the arguments of {call.tool} were no valid JSON object; nothing was run. "
+                f"Write them again as one JSON object. They began: {raw[:INVALID_SHOWN_CHARS]!r}"
+            )
+        return tool
+
+
+def _reason(error: Exception) -> str:
+    """One text for the model."""
+    if isinstance(error, ToolRefused):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"the file system refused: {error.strerror}"
+    return f"the tool failed: {type(error).__name__}: {error}"
+
+
+def _capped(result: ToolResult) -> ToolResult:
+    """The result with its texts cut to what a conversation can hold, and storable as JSON."""
+    room = RESULT_CHARS_MAX
+    content: list[UserBlock] = []
+    for block in result.content:
+        if isinstance(block, TextBlock):
+            text = block.text.encode("utf-8", "backslashreplace").decode()
+            kept, room = text[:room], max(0, room - len(text))
+            left_out = len(text) - len(kept)
+            note = f"\n[{left_out:,} more characters left out; ask for less at once]"
+            content.append(TextBlock(text=kept + note if left_out else text))
+        else:
+            content.append(block)
+    return ToolResult(content=tuple(content), is_error=result.is_error, details=result.details)
