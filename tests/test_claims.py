@@ -386,8 +386,10 @@ def take_and_write(claims: Claims, epoch: int) -> None:
     held(claims).write(record(claims, epoch))
 
 
-@pytest.mark.parametrize("fault", [KillBefore(), KillDuring(bytes_written=10), KillAfter()])
-@pytest.mark.parametrize("fate", FATES)
+@pytest.mark.parametrize(
+    "fault", [KillBefore(), KillDuring(bytes_written=10), KillAfter()], ids=str
+)
+@pytest.mark.parametrize("fate", FATES, ids=["lose", "keep", "seed", "other-seed"])
 def test_a_record_is_the_old_or_the_new_one_wherever_the_process_and_the_power_die(
     fault: Fault, fate: Callable[[int], Fate]
 ) -> None:

@@ -50,7 +50,7 @@ class KernelLocks:
     """
 
     def __init__(self, exclude: Callable[[int], bool] | None = None) -> None:
-        self._exclude = exclude if exclude is not None else _flock
+        self._exclude = exclude if exclude is not None else exclude_by_flock
 
     def try_lock(self, path: str) -> HeldLock | None:
         while True:
@@ -100,7 +100,8 @@ class _KernelLock:
                 os.close(descriptor)
 
 
-def _flock(descriptor: int) -> bool:
+def exclude_by_flock(descriptor: int) -> bool:
+    """Take the exclusive `flock` of an open file; False where another open file has it."""
     import portalocker  # costs 80 ms: only processes that write pay for it
 
     try:

@@ -5,12 +5,14 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 THREADS_MAX = 16
+IDLE_THREAD_KEPT_S = 0.2
 
 _log = logging.getLogger("tenure.workers")
 
@@ -31,55 +33,118 @@ class Workers(Protocol):
 
 
 class ThreadWorkers:
-    """Threads of this process, started on demand, `threads_max` at most; the rest waits."""
+    """Threads of this process, started on demand, `threads_max` at most; the rest waits.
+
+    The pool's own way from a call to its thread costs some 30 µs, which every
+    durable append would pay.  So a thread that the pool gives stays for a while
+    and serves a queue of ours; the pool bounds the threads and ends them.
+    """
 
     def __init__(self, threads_max: int = THREADS_MAX) -> None:
         self._pool = ThreadPoolExecutor(threads_max, thread_name_prefix="tenure-worker")
+        self._threads_max = threads_max
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._threads = 0
+        """Threads that serve the queue."""
+        self._idle = 0
+        """Those of them that wait for a job which nobody has sent yet."""
+        self._closed = False
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         # A future of the loop, settled by the thread, and not the pool's own:
         # that one would be cancelled with its caller while the work still waits.
         loop = asyncio.get_running_loop()
         settled: asyncio.Future[T] = loop.create_future()
-        self._pool.submit(_do, loop, settled, work, args, kwargs)
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the workers are closed")
+            if self._idle:
+                self._idle -= 1
+            elif self._threads < self._threads_max:
+                self._pool.submit(self._serve)
+                self._threads += 1
+            self._jobs.put(_Job(loop, settled, work, args, kwargs))
         return await settled
 
     async def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            for _ in range(self._threads):
+                self._jobs.put(None)
         loop = asyncio.get_running_loop()
         closed: asyncio.Future[None] = loop.create_future()
         # The pool's end is waited for in a thread outside of the pool.
-        threading.Thread(
-            target=_do,
-            args=(loop, closed, self._pool.shutdown, (), {}),
-            name="tenure-workers-close",
-        ).start()
+        job = _Job(loop, closed, self._pool.shutdown, (), {})
+        threading.Thread(target=job.do, name="tenure-workers-close").start()
         await closed
 
+    def _serve(self) -> None:
+        while True:
+            job = self._next()
+            if job is None:
+                return
+            job.do()
+            del job  # what it refers to must not live as long as the thread
 
-def _do(
-    loop: asyncio.AbstractEventLoop,
-    settled: asyncio.Future[Any],
-    work: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> None:
-    result: Any = None
-    error: BaseException | None = None
-    try:
-        result = work(*args, **kwargs)
-    except StopIteration as raised:
-        # A future refuses this one, and its caller would wait for ever.
-        error = RuntimeError("the work raised StopIteration")
-        error.__cause__ = raised
-    except BaseException as raised:
-        error = raised
-    try:
-        loop.call_soon_threadsafe(_settle, settled, result, error)
-    except RuntimeError:  # the loop is closed: nobody waits any more
-        if error is not None:
-            log_abandoned(error)
-    finally:
-        error = None  # the traceback holds this frame
+    def _next(self) -> "_Job | None":
+        """The next job; None where the thread shall end."""
+        while True:
+            # Looking and reporting idle is one act, as is sending and counting on
+            # an idle thread: never are more threads counted on than wait.
+            with self._lock:
+                try:
+                    return self._jobs.get_nowait()
+                except Empty:
+                    self._idle += 1
+            try:
+                return self._jobs.get(timeout=IDLE_THREAD_KEPT_S)
+            except Empty:
+                with self._lock:
+                    # A job that was just sent, or was taken by another, keeps the thread.
+                    if self._jobs.empty() and self._idle:
+                        self._idle -= 1
+                        self._threads -= 1
+                        return None
+
+
+class _Job:
+    """Work on its way to a thread, and where its result is awaited."""
+
+    __slots__ = ("_args", "_kwargs", "_loop", "_settled", "_work")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        settled: asyncio.Future[Any],
+        work: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self._loop = loop
+        self._settled = settled
+        self._work = work
+        self._args = args
+        self._kwargs = kwargs
+
+    def do(self) -> None:
+        result: Any = None
+        error: BaseException | None = None
+        try:
+            result = self._work(*self._args, **self._kwargs)
+        except StopIteration as raised:
+            # A future refuses this one, and its caller would wait for ever.
+            error = RuntimeError("the work raised StopIteration")
+            error.__cause__ = raised
+        except BaseException as raised:
+            error = raised
+        try:
+            self._loop.call_soon_threadsafe(_settle, self._settled, result, error)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            if error is not None:
+                log_abandoned(error)
+        finally:
+            del error  # its traceback holds this frame
 
 
 def _settle(settled: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
