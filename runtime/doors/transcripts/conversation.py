@@ -1,0 +1,171 @@
+"""What a model is shown of a transcript: the messages of the leaf's path, ready to send."""
+
+import msgspec
+
+from tenure.messages.content import (
+    AssistantMessage,
+    ChatMessage,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultMessage,
+    UserMessage,
+    calls_of,
+)
+from tenure.messages.entries import MessageEntry
+from tenure.runtime.doors.transcripts.codec import parse_time
+from tenure.runtime.doors.transcripts.foreign import content_of, message_of
+from tenure.runtime.doors.transcripts.scan import loose_fields
+from tenure.runtime.doors.transcripts.tree import ROOT, Head, Tree
+
+INTERRUPTED = (
+    "This call was interrupted before it gave a result. Its side effects are unknown: "
+    "look at what it may have changed before you call it again."
+)
+
+
+class Conversation:
+    """Decodes the messages of a tree once, and keeps up with its leaf."""
+
+    __slots__ = ("_decoded", "_path", "_tree")
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._path: list[int] = []
+        self._decoded: dict[int, ChatMessage | None] = {}
+
+    def messages(self) -> tuple[ChatMessage, ...]:
+        """The snapshot: calls and results pair one to one, in order.
+
+        With a compaction on the path: its summary, the entries that it kept,
+        then those behind it; only the last one counts.
+        """
+        return tuple(paired(self._shown(self._places())))
+
+    def open_calls(self) -> list[tuple[int, ToolCallBlock]]:
+        """The tool calls of the leaf's path without a result, with the place of their message."""
+        waiting: dict[str, list[tuple[int, ToolCallBlock]]] = {}
+        heads, lines = self._tree.heads, self._tree.lines
+        for place in self._places():
+            message = heads[place].message
+            if message is None:
+                continue
+            if message.role == "toolResult":
+                calls = waiting.get(message.tool_call_id)
+                if calls:
+                    calls.pop()
+            elif message.role == "assistant" and b'"toolCall"' in lines[place]:
+                decoded = self._message(place)
+                if isinstance(decoded, AssistantMessage):
+                    for call in calls_of(decoded):
+                        waiting.setdefault(call.id, []).append((place, call))
+        return sorted(
+            (found for calls in waiting.values() for found in calls), key=lambda found: found[0]
+        )
+
+    def _places(self) -> list[int]:
+        """The places of the leaf's path; walks only what is new."""
+        known = self._path[-1] if self._path else ROOT
+        fresh = self._tree.path(behind=known)
+        first = self._tree.parent_place(fresh[0]) if fresh else self._tree.leaf_place
+        self._path = self._path + fresh if first == known else fresh
+        return self._path
+
+    def _shown(self, places: list[int]) -> list[ChatMessage]:
+        heads = self._tree.heads
+        for index in range(len(places) - 1, -1, -1):
+            if heads[places[index]].type == "compaction":
+                summary, kept_from = self._compaction(places[index])
+                kept = places[:index]
+                first = next((i for i, at in enumerate(kept) if heads[at].id == kept_from), index)
+                return summary + self._decode(places[first:index]) + self._decode(places[index:])
+        return self._decode(places)
+
+    def _decode(self, places: list[int]) -> list[ChatMessage]:
+        decoded = (self._message(place) for place in places)
+        return [message for message in decoded if message is not None]
+
+    def _message(self, place: int) -> ChatMessage | None:
+        try:
+            return self._decoded[place]
+        except KeyError:
+            message = _decode_message(self._tree.heads[place], self._tree.lines[place])
+            self._decoded[place] = message
+            return message
+
+    def _compaction(self, place: int) -> tuple[list[ChatMessage], str]:
+        """The summary, with what later releases of pi keep inside the entry, and the kept id."""
+        fields = loose_fields(self._tree.lines[place]) or {}
+        moment = parse_time(self._tree.heads[place].timestamp)
+        text = f"<conversation-summary>\n{fields.get('summary', '')}\n</conversation-summary>"
+        shown: list[ChatMessage] = [_said_by_user(text, moment)]
+        tail = fields.get("retainedTail")
+        if isinstance(tail, list):
+            messages = (message_of(held) for held in tail)
+            return shown + [message for message in messages if message is not None], ""
+        kept_from = fields.get("firstKeptEntryId")
+        return shown, kept_from if isinstance(kept_from, str) else ""
+
+
+def paired(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """The messages with exactly one result behind each call, in the order of the calls.
+
+    A result without its call is left out; a call without a result gets one that
+    says so.  Ids may come again in a later turn: a result belongs to the newest
+    call that waits under its id.
+    """
+    waiting: dict[str, list[tuple[int, int]]] = {}
+    results: dict[tuple[int, int], ToolResultMessage] = {}
+    for at, message in enumerate(messages):
+        if isinstance(message, AssistantMessage):
+            for number, call in enumerate(calls_of(message)):
+                waiting.setdefault(call.id, []).append((at, number))
+        elif isinstance(message, ToolResultMessage):
+            slots = waiting.get(message.tool_call_id)
+            if slots:  # guard: TURN-7
+                results[slots.pop()] = message
+    shown: list[ChatMessage] = []
+    for at, message in enumerate(messages):
+        if isinstance(message, ToolResultMessage):
+            continue
+        shown.append(message)
+        if isinstance(message, AssistantMessage):
+            for number, call in enumerate(calls_of(message)):
+                result = results.get((at, number))
+                shown.append(result or interrupted(call, message.timestamp))
+    return shown
+
+
+def interrupted(call: ToolCallBlock, timestamp_ms: int) -> ToolResultMessage:
+    """The result of a call that never got one."""
+    return ToolResultMessage(
+        tool_call_id=call.id,
+        tool_name=call.name,
+        content=(TextBlock(text=INTERRUPTED),),
+        is_error=True,
+        timestamp=timestamp_ms,
+    )
+
+
+_decode_entry = msgspec.json.Decoder(MessageEntry).decode
+
+
+def _decode_message(head: Head, line: bytes) -> ChatMessage | None:
+    """The message that an entry shows to a model; None for none."""
+    if head.type == "message":
+        try:
+            return _decode_entry(line).message
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return message_of((loose_fields(line) or {}).get("message"))
+    if head.type == "custom_message":
+        content = content_of((loose_fields(line) or {}).get("content"))
+        return UserMessage(content=content, timestamp=parse_time(head.timestamp))
+    if head.type == "branch_summary":
+        summary = (loose_fields(line) or {}).get("summary")
+        if isinstance(summary, str) and summary:
+            text = f"<branch-summary>\n{summary}\n</branch-summary>"
+            return _said_by_user(text, parse_time(head.timestamp))
+    return None
+
+
+def _said_by_user(text: str, timestamp_ms: int) -> UserMessage:
+    return UserMessage(content=(TextBlock(text=text),), timestamp=timestamp_ms)

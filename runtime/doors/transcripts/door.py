@@ -1,0 +1,325 @@
+"""The transcript door: the handlers of what a SessionActor wants of its session's file."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+
+from tenure.messages.base import Outcome
+from tenure.messages.content import ChatMessage
+from tenure.messages.entries import Record, SessionInfoEntry
+from tenure.messages.session import (
+    Again,
+    AppendRecords,
+    ById,
+    CloseTranscript,
+    Fresh,
+    Newest,
+    NoteSeat,
+    OpenTranscript,
+    ReadSeat,
+    RecordsAppended,
+    RecordsRefused,
+    RecordsUncertain,
+    SeatNoted,
+    SeatNotNoted,
+    SeatRemembered,
+    SeatVacant,
+    SessionInUse,
+    SettleTranscript,
+    TranscriptChanged,
+    TranscriptClosed,
+    TranscriptNotOpened,
+    TranscriptOpened,
+    TranscriptSettled,
+)
+from tenure.messages.tokens import EntryId, SessionId
+from tenure.runtime.doors.claims import Claims
+from tenure.runtime.doors.context import Context
+from tenure.runtime.doors.leaves import Leaves
+from tenure.runtime.doors.transcripts.codec import encode_record
+from tenure.runtime.doors.transcripts.ground import Ground
+from tenure.runtime.doors.transcripts.layout import Layout
+from tenure.runtime.doors.transcripts.live import Doubtful, LiveTranscript, Planned
+from tenure.runtime.doors.transcripts.newest import open_newest
+from tenure.runtime.doors.transcripts.opening import EpochRule, NotOpened, Opening, open_session
+from tenure.runtime.doors.transcripts.seats import read_seat, write_seat
+from tenure.runtime.doors.transcripts.storage import (
+    Changed,
+    NotWritten,
+    Sync,
+    Uncertain,
+    WriteResult,
+    Written,
+    reason_of,
+)
+from tenure.runtime.doors.transcripts.writing import (
+    Attempt,
+    Dropped,
+    Farewell,
+    Parked,
+    let_go,
+    write_records,
+)
+
+T = TypeVar("T")
+
+
+class Transcripts:
+    """Holds the open transcripts of one host.
+
+    A session is live in one seat of one process: opening takes its claim, and
+    only `close` and `release_seat` let go of it.
+
+    Args:
+        root: the workspace root, an absolute path; nothing is made in it before
+            the first append.
+        host_id: names the host in its seat records.
+        sync: "fsync" answers an append when it is durable, "flush" when the
+            system has it.
+    """
+
+    def __init__(
+        self, leaves: Leaves, root: str, claims: Claims, host_id: str, sync: Sync = "fsync"
+    ) -> None:
+        self._leaves = leaves
+        self._ground = Ground(
+            leaves=leaves, layout=Layout(root), claims=claims, host_id=host_id, sync=sync
+        )
+        self._live: dict[SessionId, LiveTranscript] = {}
+        self._unwritten: dict[str, LiveTranscript] = {}
+        """By seat: a new session that was closed before it had a file."""
+        self._noted: dict[str, SessionId] = {}
+        """By seat: a note that waits until its session has a file."""
+
+    # --- handlers --------------------------------------------------------------------------
+
+    async def read_seat(self, effect: ReadSeat, context: Context) -> Outcome:
+        """Which session the seat had: `SeatRemembered` or `SeatVacant`."""
+        noted = self._noted.get(context.seat)
+        if noted is not None:
+            return SeatRemembered(session_id=noted)
+        try:
+            session_id = await self._leaves.workers.run(read_seat, self._ground, context.seat)
+        except OSError as error:
+            return SeatVacant(reason=f"its seat record cannot be read: {reason_of(error)}")
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return SeatVacant(reason="its seat record is damaged")
+        return SeatVacant() if session_id is None else SeatRemembered(session_id=session_id)
+
+    async def note_seat(self, effect: NoteSeat, context: Context) -> Outcome:
+        """Remember the seat's session: on disk, once the session has a file itself."""
+        live = self._live.get(effect.session_id)
+        if live is not None and isinstance(live.grip, Planned):
+            self._noted[context.seat] = effect.session_id
+            return SeatNoted()
+        try:
+            await self._leaves.workers.run(
+                write_seat, self._ground, context.seat, effect.session_id
+            )
+        except OSError as error:
+            return SeatNotNoted(reason=f"the seat record was not written: {reason_of(error)}")
+        self._noted.pop(context.seat, None)
+        return SeatNoted()
+
+    async def open(self, effect: OpenTranscript, context: Context) -> Outcome:
+        """Open the target for this seat: `TranscriptOpened` or `TranscriptNotOpened`."""
+        return await _whole(self._open(effect, context.seat))
+
+    async def append(self, effect: AppendRecords, context: Context) -> Outcome:
+        """Write and sync one batch behind the leaf, or nothing."""
+        return await _whole(self._append(effect, context.seat))
+
+    async def settle(self, effect: SettleTranscript, context: Context) -> Outcome:
+        """Write a result for each tool call of the leaf's path that has none."""
+        return await _whole(self._settle(effect.token.session_id, context.seat))
+
+    async def close(self, effect: CloseTranscript, context: Context) -> Outcome:
+        """Let go of a session; its claim record says how the file was left."""
+        live = self._held(effect.session_id, context.seat)
+        if live is None:
+            return TranscriptClosed(session_id=effect.session_id)
+        reason = await _whole(self._let_go(live, Parked()))
+        return TranscriptClosed(session_id=effect.session_id, reason=reason)
+
+    # --- for the host ------------------------------------------------------------------------
+
+    async def release_seat(self, seat: str) -> None:
+        """Let go of every session of a seat that ended, or whose owner is restarted."""
+        for live in [live for live in self._live.values() if live.seat == seat]:
+            await _whole(self._let_go(live, Dropped()))
+
+    def context(self, session_id: SessionId) -> tuple[ChatMessage, ...]:
+        """The messages of the leaf's path as a model is shown them; no I/O.
+
+        Raises:
+            LookupError: the session is not open in this host.
+        """
+        return self._live[session_id].conversation.messages()
+
+    # --- how -----------------------------------------------------------------------------------
+
+    async def _open(self, effect: OpenTranscript, seat: str) -> Outcome:
+        match effect.target:
+            case Fresh(name=name):
+                return self._planned(seat, name)
+            case ById(session_id=session_id):
+                return await self._open_id(seat, session_id, "next")
+            case Again(session_id=session_id):
+                return await self._open_again(seat, session_id)
+            case Newest():
+                opened = await self._leaves.workers.run(open_newest, self._ground, seat)
+                return self._planned(seat, "") if opened is None else self._taken(opened)
+
+    async def _open_id(self, seat: str, session_id: SessionId, rule: EpochRule) -> Outcome:
+        live = self._live.get(session_id)
+        if live is not None:  # guard: SESSION-5
+            holder = self._ground.claims.me()
+            refusal = SessionInUse(session_id=session_id, holder=holder, seat=live.seat)
+            return TranscriptNotOpened(refusal=refusal)
+        opened = await self._leaves.workers.run(open_session, self._ground, seat, session_id, rule)
+        return self._taken(opened)
+
+    async def _open_again(self, seat: str, session_id: SessionId) -> Outcome:
+        live = self._held(session_id, seat)
+        if live is not None:
+            await self._let_go(live, Dropped())
+        unwritten = self._unwritten.get(seat)
+        if unwritten is not None and unwritten.session_id == session_id:
+            return self._taken(Opening(self._unwritten.pop(seat), 0))
+        return await self._open_id(seat, session_id, "kept_if_parked")
+
+    def _taken(self, opened: Opening | NotOpened) -> Outcome:
+        if not isinstance(opened, Opening):
+            return TranscriptNotOpened(refusal=opened)
+        live = opened.live
+        self._live[live.session_id] = live
+        self._ground.seats[live.session_id] = live.seat
+        return TranscriptOpened(opened=live.opened(opened.settled))
+
+    def _planned(self, seat: str, name: str) -> Outcome:
+        """A new session: nothing is on disk before its first append."""
+        session_id = SessionId(self._leaves.entropy.uuid())
+        now_ms = self._leaves.clock.now_ms()
+        path = self._ground.layout.new_session(session_id, now_ms)
+        named = self._naming(name, now_ms) if name else ()
+        lines = tuple(encode_record(record, 1) for record in named)
+        grip = Planned(created_ms=now_ms, first_lines=lines)
+        live = LiveTranscript(seat, session_id, 1, path, grip)
+        live.add(named, lines)
+        return self._taken(Opening(live, 0))
+
+    def _naming(self, name: str, now_ms: int) -> tuple[Record, ...]:
+        record = Record(
+            id=EntryId(self._leaves.entropy.fresh()),
+            parent_id=None,
+            timestamp_ms=now_ms,
+            seq=1,
+            turn=0,
+            key="",
+            body=SessionInfoEntry(name=name),
+        )
+        return (record,)
+
+    async def _append(self, effect: AppendRecords, seat: str) -> Outcome:
+        session_id = effect.token.session_id
+        live = self._held(session_id, seat)
+        if live is None:
+            return RecordsRefused(session_id=session_id, reason="it is not open in this seat")
+        if effect.after != live.tree.leaf or live.writes:  # guard: SESSION-6
+            reason = f"the last durable entry is {live.tree.leaf}, not {effect.after}"
+            return RecordsRefused(session_id=session_id, reason=reason)
+        if not effect.records:
+            return RecordsAppended(session_id=session_id)
+        result = await self._write(live, effect.records)
+        return _failure(live, result) or RecordsAppended(session_id=session_id)
+
+    async def _settle(self, session_id: SessionId, seat: str) -> Outcome:
+        live = self._held(session_id, seat)
+        if live is None or live.writes:
+            return RecordsRefused(session_id=session_id, reason="it is not open in this seat")
+        records = live.settling(self._leaves.entropy.fresh, self._leaves.clock.now_ms())
+        if not records:
+            return TranscriptSettled(opened=live.opened(0))
+        result = await self._write(live, tuple(records))
+        return _failure(live, result) or TranscriptSettled(opened=live.opened(len(records)))
+
+    async def _write(self, live: LiveTranscript, records: tuple[Record, ...]) -> WriteResult:
+        """Write, and only then take the records into memory."""
+        live.writes += 1
+        try:
+            attempt: Attempt = await self._leaves.workers.run(
+                write_records, self._ground, live, records
+            )
+        except BaseException:
+            live.grip = _doubt(live, "the write ended in an unknown way")
+            raise
+        finally:
+            live.writes -= 1
+        was_planned = isinstance(live.grip, Planned)
+        live.grip = attempt.grip
+        if isinstance(attempt.result, Written):
+            live.add(records, attempt.lines)
+            if was_planned:
+                await self._note_late(live)
+        return attempt.result
+
+    async def _note_late(self, live: LiveTranscript) -> None:
+        """The session has a file now: so gets its seat a record."""
+        if self._noted.get(live.seat) != live.session_id:
+            return
+        try:
+            await self._leaves.workers.run(write_seat, self._ground, live.seat, live.session_id)
+        except OSError:
+            # The note stays in memory, where it lives as long as the host that
+            # alone reads it.
+            return
+        del self._noted[live.seat]
+
+    async def _let_go(self, live: LiveTranscript, farewell: Farewell) -> str:
+        del self._live[live.session_id]
+        if isinstance(live.grip, Planned):
+            self._unwritten[live.seat] = live
+        return await self._leaves.workers.run(let_go, self._ground, live, farewell)
+
+    def _held(self, session_id: SessionId, seat: str) -> LiveTranscript | None:
+        live = self._live.get(session_id)
+        return live if live is not None and live.seat == seat else None
+
+
+def _failure(live: LiveTranscript, result: WriteResult) -> Outcome | None:
+    match result:
+        case Written():
+            return None
+        case NotWritten(reason=reason):
+            return RecordsRefused(session_id=live.session_id, reason=reason)
+        case Uncertain(reason=reason):
+            return RecordsUncertain(session_id=live.session_id, reason=reason)
+        case Changed():
+            return TranscriptChanged(session_id=live.session_id, path=live.path)
+
+
+def _doubt(live: LiveTranscript, reason: str) -> Doubtful:
+    grip = live.grip
+    file = None if isinstance(grip, Planned) else grip.file
+    return Doubtful(claim=grip.claim, file=file, reason=reason)
+
+
+async def _whole(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end even where the caller is cancelled: a write under way is never left alone.
+
+    The cancel takes effect afterwards; only the result is lost then.
+    """
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    with anyio.CancelScope(shield=True):
+        while not task.done():
+            try:
+                await asyncio.wait((task,))
+            except asyncio.CancelledError as cancel:
+                cancelled = cancel
+    if cancelled is not None:
+        raise cancelled
+    return task.result()

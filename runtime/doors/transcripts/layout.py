@@ -1,0 +1,110 @@
+"""Where things lie under a root, and how names become safe file names."""
+
+from hashlib import sha256
+from urllib.parse import quote
+
+from tenure.messages.tokens import SessionId
+from tenure.runtime.doors.files import Files
+from tenure.runtime.doors.transcripts.codec import iso_time
+from tenure.runtime.doors.transcripts.dialects import Unreadable, read_header
+
+SUFFIX = ".jsonl"
+_NAME_BYTES_MAX = 100
+_HEADER_BYTES_MAX = 65_536
+
+
+class Layout:
+    """The folders of one root.
+
+    Args:
+        root: the workspace root, an absolute path.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.home = f"{root.rstrip('/')}/.tenure"
+        self.sessions = f"{self.home}/sessions"
+
+    def new_session(self, session_id: SessionId, created_ms: int) -> str:
+        """The path of a new transcript."""
+        moment = iso_time(created_ms).replace(":", "-").replace(".", "-")
+        return f"{self.sessions}/{moment}_{safe_name(session_id)}{SUFFIX}"
+
+    def claim(self, session_id: SessionId) -> str:
+        """The path that stands for a session among the claims."""
+        return f"{self.home}/claims/sessions/{safe_name(session_id)}"
+
+    def seat(self, host_id: str, seat: str) -> str:
+        """The path of a seat record."""
+        return f"{self.home}/hosts/{safe_name(host_id)}/seats/{safe_name(seat)}.json"
+
+    def transcripts(self, files: Files) -> list[str]:
+        """The paths of everything that is named as a transcript, in order of their names."""
+        try:
+            names = files.list(self.sessions)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return [f"{self.sessions}/{name}" for name, _ in names if name.endswith(SUFFIX)]
+
+    def find(self, files: Files, session_id: SessionId) -> str | None:
+        """The transcript of a session, in this root and in no other; None where there is none.
+
+        By file name; only files that are named otherwise are looked into.
+        """
+        paths = self.transcripts(files)
+        safe = safe_name(session_id)
+        named = [path for path in paths if _named_session(path) == safe]
+        if named:
+            return named[-1]
+        others = (path for path in paths if not _named_session(path))
+        return next((path for path in others if header_id(files, path) == session_id), None)
+
+    def session_ids(self, files: Files) -> dict[SessionId, str]:
+        """Every session of the root with its transcript.
+
+        By file name; only files whose name does not tell are looked into.
+        """
+        ids: dict[SessionId, str] = {}
+        for path in self.transcripts(files):
+            named = _named_session(path)
+            told = named and not set(named) & {"%", "~"}
+            session_id = named if told else header_id(files, path)
+            if session_id is not None:
+                ids[SessionId(session_id)] = path
+        return ids
+
+
+def _named_session(path: str) -> str:
+    """What `<time>_<session id>.jsonl` says; empty for a file that is named otherwise."""
+    moment, _, session = path.rpartition("/")[2].removesuffix(SUFFIX).partition("_")
+    return session if len(moment) >= 20 and moment[:4].isdigit() else ""
+
+
+def header_id(files: Files, path: str) -> str | None:
+    """The session id in the header of a file; None where it cannot be told."""
+    try:
+        file = files.open(path, "read")
+    except OSError:
+        return None
+    try:
+        line, parted, _ = file.read_at(0, _HEADER_BYTES_MAX).partition(b"\n")
+        return read_header(line, terminated=bool(parted)).id
+    except (OSError, Unreadable):
+        return None
+    finally:
+        file.close()
+
+
+def safe_name(name: str) -> str:
+    """A file name that no other name gives, and that leads nowhere else."""
+    safe = quote(name, safe="", errors="surrogatepass").replace("~", "%7E")
+    if safe.startswith("."):
+        safe = f"%2E{safe[1:]}"
+    if not safe or len(safe) > _NAME_BYTES_MAX:
+        digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{safe[:30]}~{digest}"
+    return safe
+
+
+def folder_of(path: str) -> str:
+    return path.rpartition("/")[0] or "/"

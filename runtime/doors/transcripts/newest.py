@@ -1,0 +1,50 @@
+"""Which session is the newest that nobody has open."""
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+
+from tenure.messages.tokens import SessionId
+from tenure.runtime.doors.files import Files
+from tenure.runtime.doors.transcripts.catalogue import summary_of
+from tenure.runtime.doors.transcripts.ground import Ground
+from tenure.runtime.doors.transcripts.opening import Opening, open_path
+
+
+def open_newest(ground: Ground, seat: str) -> Opening | None:
+    """Open the newest session that can be opened; None where there is none.
+
+    What is in use or cannot be read is passed over.
+    """
+    for session_id, path in newest_first(ground.leaves.files, ground):
+        if session_id in ground.seats:
+            continue
+        opened = open_path(ground, seat, session_id, path, "next")
+        if isinstance(opened, Opening):
+            return opened
+    return None
+
+
+def newest_first(files: Files, ground: Ground) -> Iterator[tuple[SessionId, str]]:
+    """Readable sessions by the time of their last message, newest first.
+
+    A file is read only once its turn may have come: no message is newer than the
+    last change of its file.
+    """
+    by_change: list[tuple[int, str]] = []
+    for path in ground.layout.transcripts(files):
+        try:
+            by_change.append((files.stat(path).mtime_ns // 1_000_000, path))
+        except OSError:
+            continue
+    by_change.sort(reverse=True)
+    read: list[tuple[int, int, SessionId, str]] = []
+    for rank, (changed_ms, path) in enumerate(by_change):
+        while read and -read[0][0] > changed_ms:
+            _, _, session_id, newest = heappop(read)
+            yield session_id, newest
+        summary = summary_of(files, path)
+        if not summary.problem:
+            heappush(read, (-summary.updated_ms, rank, summary.id, path))
+    while read:
+        _, _, session_id, newest = heappop(read)
+        yield session_id, newest

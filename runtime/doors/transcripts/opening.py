@@ -1,0 +1,176 @@
+"""How a seat gets hold of a transcript.
+
+    find -> take the claim -> read -> write the next epoch -> repair the tail -> settle calls
+
+Nothing in here raises because of damage.  These functions block: they run in a
+worker.
+"""
+
+from typing import Literal
+
+from tenure.messages.session import (
+    SessionInUse,
+    SessionNotFound,
+    SessionUnreadable,
+    StorageFailed,
+)
+from tenure.messages.tokens import SessionId
+from tenure.runtime.doors.claims import ClaimBusy, ClaimRecord, FileMark, HeldClaim
+from tenure.runtime.doors.transcripts.codec import DIALECT_VERSION
+from tenure.runtime.doors.transcripts.dialects import Unreadable
+from tenure.runtime.doors.transcripts.ground import Ground
+from tenure.runtime.doors.transcripts.live import Claimed, LiveTranscript
+from tenure.runtime.doors.transcripts.scan import Scan, scan
+from tenure.runtime.doors.transcripts.storage import (
+    Changed,
+    NotWritten,
+    TranscriptFile,
+    Uncertain,
+    Written,
+    open_file,
+    reason_of,
+    replace_with_backup,
+)
+from tenure.runtime.doors.transcripts.writing import write_records
+
+NotOpened = SessionNotFound | SessionInUse | SessionUnreadable | StorageFailed
+
+EpochRule = Literal["next", "kept_if_parked"]
+"""kept_if_parked: the epoch stays where claim record and file are as their holder parked them."""
+
+
+class Opening:
+    """A transcript that was opened, and how many calls were settled on the way."""
+
+    __slots__ = ("live", "settled")
+
+    def __init__(self, live: LiveTranscript, settled: int) -> None:
+        self.live = live
+        self.settled = settled
+
+
+def open_session(
+    ground: Ground, seat: str, session_id: SessionId, rule: EpochRule
+) -> Opening | NotOpened:
+    """Open a session of this root by its id."""
+    try:
+        path = ground.layout.find(ground.leaves.files, session_id)
+    except OSError as error:
+        return StorageFailed(path=ground.layout.sessions, reason=reason_of(error))
+    if path is None:
+        return SessionNotFound(session_id=session_id, searched=ground.layout.sessions)
+    return open_path(ground, seat, session_id, path, rule)
+
+
+def open_path(
+    ground: Ground, seat: str, session_id: SessionId, path: str, rule: EpochRule
+) -> Opening | NotOpened:
+    """Open a transcript whose path is known."""
+    try:
+        taken = ground.claims.take(ground.layout.claim(session_id))
+    except OSError as error:
+        return StorageFailed(path=path, reason=f"it cannot be claimed: {reason_of(error)}")
+    if isinstance(taken, ClaimBusy):  # guard: SESSION-5
+        holder_seat = ground.seats.get(session_id, "")
+        return SessionInUse(session_id=session_id, holder=taken.holder, seat=holder_seat)
+    ground.seats[session_id] = seat
+    opening: Opening | NotOpened | None = None
+    try:
+        opening = _open_claimed(ground, seat, session_id, path, taken, rule)
+    except Unreadable as problem:
+        opening = SessionUnreadable(path=path, reason=str(problem))
+    except OSError as error:
+        opening = StorageFailed(path=path, reason=reason_of(error))
+    finally:
+        if not isinstance(opening, Opening):
+            del ground.seats[session_id]
+            taken.release()
+    return opening
+
+
+def _open_claimed(
+    ground: Ground,
+    seat: str,
+    session_id: SessionId,
+    path: str,
+    claim: HeldClaim,
+    rule: EpochRule,
+) -> Opening:
+    files = ground.leaves.files
+    path = files.real_path(path)
+    file, data = _read_whole(ground, path)
+    try:
+        found = scan(data, claim_epoch=claim.record.epoch if claim.record else None)
+        if found.header.id != session_id:
+            raise Unreadable(f"its header names the session {found.header.id!r}")
+        epoch = _next_epoch(claim, found, file.mark, rule)
+        claim.write(ClaimRecord(epoch=epoch, holder=ground.claims.me()))
+        if found.header.version != DIALECT_VERSION:
+            file = _rewrite(ground, path, file, data, found)
+        else:
+            _repair(file, found)
+        live = LiveTranscript(seat, session_id, epoch, path, Claimed(claim=claim, file=file))
+        live.load(found)
+        return Opening(live, _settle_while_opening(ground, live))
+    except BaseException:
+        file.close()
+        raise
+
+
+def _read_whole(ground: Ground, path: str) -> tuple[TranscriptFile, bytes]:
+    files = ground.leaves.files
+    try:
+        kind = files.stat(path).kind
+        if kind != "file":
+            raise Unreadable("it is a folder" if kind == "folder" else "it is no regular file")
+        file = open_file(files, path)
+    except OSError as error:
+        raise Unreadable(f"it cannot be opened for writing: {reason_of(error)}") from None
+    try:
+        return file, file.read()
+    except BaseException:
+        file.close()
+        raise
+
+
+def _next_epoch(claim: HeldClaim, found: Scan, mark: FileMark, rule: EpochRule) -> int:
+    record = claim.record
+    highest = max(record.epoch if record else 0, found.epoch_max)
+    untouched = record is not None and record.parked == mark and record.epoch == highest
+    return highest if untouched and rule == "kept_if_parked" else highest + 1
+
+
+def _repair(file: TranscriptFile, found: Scan) -> None:
+    match found.tail.state:
+        case "torn":
+            file.cut_tail(found.tail.data)
+        case "unterminated":
+            file.end_last_line()
+        case "clean":
+            pass
+
+
+def _rewrite(
+    ground: Ground, path: str, file: TranscriptFile, data: bytes, found: Scan
+) -> TranscriptFile:
+    """Put a file of the present dialect in the place of an older one, which is kept beside it."""
+    file.close()
+    files = ground.leaves.files
+    new = b"\n".join(found.new_lines) + b"\n"
+    replace_with_backup(files, path, data, new, f"v{found.header.version}")
+    return open_file(files, path)
+
+
+def _settle_while_opening(ground: Ground, live: LiveTranscript) -> int:
+    records = live.settling(ground.leaves.entropy.fresh, ground.leaves.clock.now_ms())
+    if not records:
+        return 0
+    attempt = write_records(ground, live, records)
+    match attempt.result:
+        case Written():
+            live.add(records, attempt.lines)
+            return len(records)
+        case Changed():
+            raise OSError(0, "another program changed it while it was opened")
+        case NotWritten(reason=reason) | Uncertain(reason=reason):
+            raise OSError(0, reason)
