@@ -163,18 +163,21 @@ def test_work_runs_beside_the_event_loop_and_no_more_than_the_threads_at_once() 
     assert running == []
 
 
-def test_threads_are_started_on_demand_and_end_with_the_workers() -> None:
-    before = threading.active_count()
+def worker_threads() -> int:
+    return sum(thread.name.startswith("tenure-worker_") for thread in threading.enumerate())
 
+
+def test_threads_are_started_on_demand_and_end_with_the_workers() -> None:
     async def scenario() -> None:
         workers = ThreadWorkers()
+        assert worker_threads() == 0
         for _ in range(20):
             await workers.run(int)
-        assert threading.active_count() <= before + 2
+        assert worker_threads() == 1
         await workers.close()
 
     asyncio.run(scenario())
-    assert threading.active_count() == before
+    assert worker_threads() == 0
 
 
 def test_close_waits_for_the_work_that_runs_and_for_the_work_that_waits() -> None:

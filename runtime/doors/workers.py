@@ -76,34 +76,42 @@ class ThreadWorkers:
         closed: asyncio.Future[None] = loop.create_future()
         # The pool's end is waited for in a thread outside of the pool.
         job = _Job(loop, closed, self._pool.shutdown, (), {})
-        threading.Thread(target=job.do, name="tenure-workers-close").start()
+        threading.Thread(target=job.alone, name="tenure-workers-close").start()
         await closed
 
     def _serve(self) -> None:
-        while True:
-            job = self._next()
-            if job is None:
-                return
-            job.do()
-            del job  # what it refers to must not live as long as the thread
-
-    def _next(self) -> "_Job | None":
-        """The next job; None where the thread shall end."""
+        done: _Job | None = None
         while True:
             # Looking and reporting idle is one act, as is sending and counting on
             # an idle thread: never are more threads counted on than wait.
+            job: _Job | None
             with self._lock:
-                try:
-                    return self._jobs.get_nowait()
-                except Empty:
+                idle = self._jobs.empty()
+                if idle:
                     self._idle += 1
+                else:
+                    job = self._jobs.get_nowait()
+            # Only now: whoever gets the result and sends more finds this thread idle.
+            if done is not None:
+                done.settle()
+                done = None  # what it refers to must not live as long as the thread
+            if idle:
+                job = self._wait()
+            if job is None:
+                return
+            job.work()
+            done = job
+            del job
+
+    def _wait(self) -> "_Job | None":
+        """The next job, when it comes; None where the thread shall end."""
+        while True:
             try:
                 return self._jobs.get(timeout=IDLE_THREAD_KEPT_S)
             except Empty:
                 with self._lock:
-                    # A job that was just sent, or was taken by another, keeps the thread.
-                    if self._jobs.empty() and self._idle:
-                        self._idle -= 1
+                    if self._jobs.empty():
+                        self._idle = max(0, self._idle - 1)
                         self._threads -= 1
                         return None
 
@@ -111,7 +119,7 @@ class ThreadWorkers:
 class _Job:
     """Work on its way to a thread, and where its result is awaited."""
 
-    __slots__ = ("_args", "_kwargs", "_loop", "_settled", "_work")
+    __slots__ = ("_args", "_error", "_kwargs", "_loop", "_result", "_settled", "_work")
 
     def __init__(
         self,
@@ -126,35 +134,40 @@ class _Job:
         self._work = work
         self._args = args
         self._kwargs = kwargs
+        self._result: Any = None
+        self._error: BaseException | None = None
 
-    def do(self) -> None:
-        result: Any = None
-        error: BaseException | None = None
+    def work(self) -> None:
         try:
-            result = self._work(*self._args, **self._kwargs)
+            self._result = self._work(*self._args, **self._kwargs)
         except StopIteration as raised:
             # A future refuses this one, and its caller would wait for ever.
-            error = RuntimeError("the work raised StopIteration")
-            error.__cause__ = raised
+            self._error = RuntimeError("the work raised StopIteration")
+            self._error.__cause__ = raised
         except BaseException as raised:
-            error = raised
+            self._error = raised
+
+    def alone(self) -> None:
+        """In a thread of its own."""
+        self.work()
+        self.settle()
+
+    def settle(self) -> None:
         try:
-            self._loop.call_soon_threadsafe(_settle, self._settled, result, error)
+            self._loop.call_soon_threadsafe(self._give)
         except RuntimeError:  # the loop is closed: nobody waits any more
-            if error is not None:
-                log_abandoned(error)
-        finally:
-            del error  # its traceback holds this frame
+            if self._error is not None:
+                log_abandoned(self._error)
 
-
-def _settle(settled: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
-    if error is None:
-        if not settled.done():
-            settled.set_result(result)
-    elif not settled.done():
-        settled.set_exception(error)
-    else:
-        log_abandoned(error)
+    def _give(self) -> None:
+        error, self._error = self._error, None  # its traceback refers to this job
+        if error is None:
+            if not self._settled.done():
+                self._settled.set_result(self._result)
+        elif not self._settled.done():
+            self._settled.set_exception(error)
+        else:
+            log_abandoned(error)
 
 
 def log_abandoned(error: BaseException) -> None:
