@@ -1,10 +1,7 @@
 """The transcript door: the handlers of what a SessionActor wants of its session's file."""
 
-import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from functools import partial
 
-import anyio
 import msgspec
 
 from tenure.messages.base import Outcome
@@ -42,7 +39,7 @@ from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.transcripts.codec import encode_record
 from tenure.runtime.doors.transcripts.ground import Ground
 from tenure.runtime.doors.transcripts.layout import Layout
-from tenure.runtime.doors.transcripts.live import Doubtful, LiveTranscript, Planned
+from tenure.runtime.doors.transcripts.live import LiveTranscript, Planned
 from tenure.runtime.doors.transcripts.newest import open_newest
 from tenure.runtime.doors.transcripts.opening import EpochRule, NotOpened, Opening, open_session
 from tenure.runtime.doors.transcripts.seats import read_seat, write_seat
@@ -55,6 +52,7 @@ from tenure.runtime.doors.transcripts.storage import (
     Written,
     reason_of,
 )
+from tenure.runtime.doors.transcripts.whole import run_whole
 from tenure.runtime.doors.transcripts.writing import (
     Attempt,
     Dropped,
@@ -63,8 +61,6 @@ from tenure.runtime.doors.transcripts.writing import (
     let_go,
     write_records,
 )
-
-T = TypeVar("T")
 
 
 class Transcripts:
@@ -126,22 +122,36 @@ class Transcripts:
 
     async def open(self, effect: OpenTranscript, context: Context) -> Outcome:
         """Open the target for this seat: `TranscriptOpened` or `TranscriptNotOpened`."""
-        return await _whole(self._open(effect, context.seat))
+        seat = context.seat
+        match effect.target:
+            case Fresh(name=name):
+                return self._planned(seat, name)
+            case ById(session_id=session_id):
+                return await self._open_id(seat, session_id, "next")
+            case Again(session_id=session_id):
+                return await self._open_again(seat, session_id)
+            case Newest():
+                find = partial(open_newest, self._ground, seat)
+                return await run_whole(
+                    self._leaves.workers,
+                    find,
+                    lambda found: self._planned(seat, "") if found is None else self._taken(found),
+                )
 
     async def append(self, effect: AppendRecords, context: Context) -> Outcome:
         """Write and sync one batch behind the leaf, or nothing."""
-        return await _whole(self._append(effect, context.seat))
+        return await self._append(effect, context.seat)
 
     async def settle(self, effect: SettleTranscript, context: Context) -> Outcome:
         """Write a result for each tool call of the leaf's path that has none."""
-        return await _whole(self._settle(effect.token.session_id, context.seat))
+        return await self._settle(effect.token.session_id, context.seat)
 
     async def close(self, effect: CloseTranscript, context: Context) -> Outcome:
         """Let go of a session; its claim record says how the file was left."""
         live = self._held(effect.session_id, context.seat)
         if live is None:
             return TranscriptClosed(session_id=effect.session_id)
-        reason = await _whole(self._let_go(live, Parked()))
+        reason = await self._let_go(live, Parked())
         return TranscriptClosed(session_id=effect.session_id, reason=reason)
 
     # --- for the host ------------------------------------------------------------------------
@@ -149,7 +159,7 @@ class Transcripts:
     async def release_seat(self, seat: str) -> None:
         """Let go of every session of a seat that ended, or whose owner is restarted."""
         for live in [live for live in self._live.values() if live.seat == seat]:
-            await _whole(self._let_go(live, Dropped()))
+            await self._let_go(live, Dropped())
 
     def context(self, session_id: SessionId) -> tuple[ChatMessage, ...]:
         """The messages of the leaf's path as a model is shown them; no I/O.
@@ -160,18 +170,6 @@ class Transcripts:
         return self._live[session_id].conversation.messages()
 
     # --- how -----------------------------------------------------------------------------------
-
-    async def _open(self, effect: OpenTranscript, seat: str) -> Outcome:
-        match effect.target:
-            case Fresh(name=name):
-                return self._planned(seat, name)
-            case ById(session_id=session_id):
-                return await self._open_id(seat, session_id, "next")
-            case Again(session_id=session_id):
-                return await self._open_again(seat, session_id)
-            case Newest():
-                opened = await self._leaves.workers.run(open_newest, self._ground, seat)
-                return self._planned(seat, "") if opened is None else self._taken(opened)
 
     async def _open_id(self, seat: str, session_id: SessionId, rule: EpochRule) -> Outcome:
         live = self._live.get(session_id)
@@ -234,6 +232,8 @@ class Transcripts:
         if not effect.records:
             return RecordsAppended(session_id=session_id)
         result = await self._write(live, effect.records)
+        if live.seat in self._noted:
+            await self._note_late(live)
         return _failure(live, result) or RecordsAppended(session_id=session_id)
 
     async def _settle(self, session_id: SessionId, seat: str) -> Outcome:
@@ -249,26 +249,12 @@ class Transcripts:
     async def _write(self, live: LiveTranscript, records: tuple[Record, ...]) -> WriteResult:
         """Write, and only then take the records into memory."""
         live.writes += 1
-        try:
-            attempt: Attempt = await self._leaves.workers.run(
-                write_records, self._ground, live, records
-            )
-        except BaseException:
-            live.grip = _doubt(live, "the write ended in an unknown way")
-            raise
-        finally:
-            live.writes -= 1
-        was_planned = isinstance(live.grip, Planned)
-        live.grip = attempt.grip
-        if isinstance(attempt.result, Written):
-            live.add(records, attempt.lines)
-            if was_planned:
-                await self._note_late(live)
-        return attempt.result
+        work = partial(write_records, self._ground, live, records)
+        return await run_whole(self._leaves.workers, work, partial(_take_written, live, records))
 
     async def _note_late(self, live: LiveTranscript) -> None:
-        """The session has a file now: so gets its seat a record."""
-        if self._noted.get(live.seat) != live.session_id:
+        """The session may have a file now: so gets its seat a record."""
+        if self._noted[live.seat] != live.session_id or isinstance(live.grip, Planned):
             return
         try:
             await self._leaves.workers.run(write_seat, self._ground, live.seat, live.session_id)
@@ -282,11 +268,22 @@ class Transcripts:
         del self._live[live.session_id]
         if isinstance(live.grip, Planned):
             self._unwritten[live.seat] = live
-        return await self._leaves.workers.run(let_go, self._ground, live, farewell)
+        work = partial(let_go, self._ground, live, farewell)
+        return await run_whole(self._leaves.workers, work, str)
 
     def _held(self, session_id: SessionId, seat: str) -> LiveTranscript | None:
         live = self._live.get(session_id)
         return live if live is not None and live.seat == seat else None
+
+
+def _take_written(
+    live: LiveTranscript, records: tuple[Record, ...], attempt: Attempt
+) -> WriteResult:
+    live.writes -= 1
+    live.grip = attempt.grip
+    if isinstance(attempt.result, Written):
+        live.add(records, attempt.lines)
+    return attempt.result
 
 
 def _failure(live: LiveTranscript, result: WriteResult) -> Outcome | None:
@@ -299,27 +296,3 @@ def _failure(live: LiveTranscript, result: WriteResult) -> Outcome | None:
             return RecordsUncertain(session_id=live.session_id, reason=reason)
         case Changed():
             return TranscriptChanged(session_id=live.session_id, path=live.path)
-
-
-def _doubt(live: LiveTranscript, reason: str) -> Doubtful:
-    grip = live.grip
-    file = None if isinstance(grip, Planned) else grip.file
-    return Doubtful(claim=grip.claim, file=file, reason=reason)
-
-
-async def _whole(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end even where the caller is cancelled: a write under way is never left alone.
-
-    The cancel takes effect afterwards; only the result is lost then.
-    """
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    with anyio.CancelScope(shield=True):
-        while not task.done():
-            try:
-                await asyncio.wait((task,))
-            except asyncio.CancelledError as cancel:
-                cancelled = cancel
-    if cancelled is not None:
-        raise cancelled
-    return task.result()

@@ -42,7 +42,19 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_records(ground: Ground, live: LiveTranscript, records: Sequence[Record]) -> Attempt:
-    """Write one batch: whole and synced, or not at all."""
+    """Write one batch: whole and synced, or not at all.  Never raises."""
+    try:
+        return _write(ground, live, records)
+    except Exception as error:
+        # A bug must not leave a transcript open for writing behind half a write.
+        reason = f"the write ended in an unexpected way: {error!r}"
+        held = live.grip
+        file = None if isinstance(held, Planned) else held.file
+        grip = Doubtful(claim=held.claim, file=file, reason=reason)
+        return Attempt(result=Uncertain(reason=reason), grip=grip)
+
+
+def _write(ground: Ground, live: LiveTranscript, records: Sequence[Record]) -> Attempt:
     grip = live.grip
     try:
         lines = tuple(encode_record(record, live.epoch) for record in records)
