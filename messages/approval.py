@@ -1,5 +1,6 @@
 """The ApprovalActor's vocabulary: may this call run, and who said so."""
 
+import hashlib
 from typing import Any, Literal
 
 import msgspec
@@ -231,3 +232,17 @@ class UserNotAsked(Outcome, frozen=True, kw_only=True):
 
     request_id: RequestId
     reason: str
+
+
+def digest_of(tool: str, arguments: dict[str, Any]) -> str:
+    """SHA-256 of a call, the same whatever the order of the arguments' names."""
+    call = repr(_ordered({"tool": tool, "arguments": arguments}))
+    return hashlib.sha256(call.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, dict):
+        return sorted((str(name), _ordered(each)) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return [_ordered(each) for each in value]
+    return value

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from tenure.messages.base import Command, Event, Notice, Query, Refusal, Reply
+from tenure.messages.base import Event, Notice, Refusal, Reply
 
 
 class Overloaded(Refusal, frozen=True, kw_only=True):
@@ -156,15 +156,3 @@ class OwnerView(Reply, frozen=True, kw_only=True):
     """Messages in the mailbox."""
     effects: tuple[str, ...]
     """The effects that run or wait, by class name."""
-
-
-class GetOwner(Query, frozen=True, kw_only=True):
-    """Answered by the shell itself with an `OwnerView`, also while a step's effects run."""
-
-    control = True
-
-
-class StopOwner(Command, frozen=True, kw_only=True):
-    """Ends the owner in order: no new commands, effects finished, then gone."""
-
-    control = True

@@ -123,6 +123,7 @@ class Appended(Reply, frozen=True, kw_only=True):
 
 
 class CallsSettled(Reply, frozen=True, kw_only=True):
+    token: SessionToken
     settled: int
     last_turn: int
     """The number of the last turn that was started in the session."""
@@ -132,13 +133,16 @@ class SeatParked(Reply, frozen=True, kw_only=True):
     token: SessionToken
 
 
+SeatState = Literal["live", "swapping", "parked", "closed_for_writing"]
+
+
 class SessionView(Reply, frozen=True, kw_only=True):
     token: SessionToken
     path: str
     leaf: EntryId | None
     seq: int
     last_turn: int
-    state: Literal["live", "swapping", "parked", "closed_for_writing"]
+    state: SeatState
     damage: Damage
 
 
@@ -306,9 +310,8 @@ class Newest(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Fresh(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A new session with this id; it gets its file with its first entry."""
+    """A new session, named by the door; it gets its file with its first entry."""
 
-    session_id: SessionId
     name: str = ""
 
 

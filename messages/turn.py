@@ -56,15 +56,25 @@ class StopActiveTurn(Command, frozen=True, kw_only=True):
 
 
 class DrainTurn(Command, frozen=True, kw_only=True):
-    """Before a swap: stop what runs, hold the queue.  Answered `TurnDrained` at the end."""
+    """Before a swap or the end: stop what runs, hold the queue.  Answered `TurnDrained`.
 
+    What is held starts again at `AbandonDrain` and is gone at `AttachSession`.
+    """
+
+    cause: StopCause = "swap"
     ask_deadline_s = None
 
 
-class EndDrain(Command, frozen=True, kw_only=True):
-    """The swap is decided.  Committed: the queue was given back.  Abandoned: it is live again."""
+class AbandonDrain(Command, frozen=True, kw_only=True):
+    """The swap did not happen: the queue is live again."""
 
-    outcome: Literal["committed", "abandoned"]
+
+class AttachSession(Command, frozen=True, kw_only=True):
+    """The seat has this session now.  A drain is over; what it held was given back."""
+
+    session_id: SessionId
+    last_turn: int
+    """The number of the session's last turn: stops at or below it come too late."""
 
 
 class GetTurn(Query, frozen=True, kw_only=True):

@@ -1,0 +1,203 @@
+"""The states of a seat's session, one struct each: a field exists only where it means something."""
+
+import msgspec
+
+from tenure.messages.entries import EntryBody
+from tenure.messages.session import Damage, Opened, Target
+from tenure.messages.tokens import EntryId, SessionId, SessionToken, TurnId
+from tenure.runtime.step import AskId, Held
+
+
+class Session(msgspec.Struct, frozen=True):
+    """What the owner knows of its session; the transcript door holds the entries."""
+
+    token: SessionToken
+    path: str
+    leaf: EntryId | None
+    """The entry that the next one hangs on; None in an empty session."""
+    seq: int
+    entries: int
+    last_turn: int
+    keys: tuple[tuple[str, tuple[EntryId, ...], int], ...]
+    """The newest idempotency keys with their entries and last sequence number."""
+    damage: Damage
+
+
+# --- appends: one in flight, later ones wait and form the next batch -----------------------
+
+
+class Parcel(msgspec.Struct, frozen=True):
+    """One accepted `AppendEntries`, and everybody who waits for its receipt."""
+
+    askers: tuple[AskId | None, ...]
+    entries: tuple[EntryBody, ...]
+    turn_id: TurnId | None
+    key: str
+    taken_ms: int
+
+
+class Settle(msgspec.Struct, frozen=True):
+    """An accepted `SettleCalls`: it keeps its place among the appends."""
+
+    asker: AskId | None
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """A parcel whose entries have their ids."""
+
+    parcel: Parcel
+    entry_ids: tuple[EntryId, ...]
+    seq: int
+    """Of its last entry."""
+
+
+class Quiet(msgspec.Struct, frozen=True):
+    """Nothing is being written."""
+
+
+class Writing(msgspec.Struct, frozen=True):
+    """A batch is on its way to the disk."""
+
+    batch: tuple[Placed, ...]
+    waiting: tuple[Parcel | Settle, ...]
+
+
+class Settling(msgspec.Struct, frozen=True):
+    """Open tool calls are being given results."""
+
+    asker: AskId | None
+    waiting: tuple[Parcel | Settle, ...]
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """The disk failed in a way that nobody can know: only opening again helps."""
+
+    reason: str
+
+
+Appends = Quiet | Writing | Settling | Closed
+
+
+# --- swaps -----------------------------------------------------------------------------
+
+
+class Swap(msgspec.Struct, frozen=True):
+    """Where the seat goes, and who asked."""
+
+    target: Target
+    asker: AskId | None
+
+
+# --- states ----------------------------------------------------------------------------
+
+
+class Waking(msgspec.Struct, frozen=True):
+    """An incarnation begins: which session did this seat have?"""
+
+    held: tuple[Held, ...] = ()
+
+
+class Vacant(msgspec.Struct, frozen=True):
+    """The seat has no session."""
+
+    reason: str = ""
+    """Why not, where it had one."""
+
+
+class Live(msgspec.Struct, frozen=True):
+    """The seat has a session, and its token is current."""
+
+    session: Session
+    appends: Appends
+
+
+class Loading(msgspec.Struct, frozen=True):
+    """A swap's target is being locked and loaded; what was before is undisturbed."""
+
+    before: Live | Vacant
+    swap: Swap
+    held: tuple[Held, ...] = ()
+
+
+class Draining(msgspec.Struct, frozen=True):
+    """The target is loaded; the running turn is being stopped."""
+
+    before: Live
+    opened: Opened
+    swap: Swap
+    held: tuple[Held, ...]
+
+
+class Flushing(msgspec.Struct, frozen=True):
+    """The turn has ended; its last entries are on their way to the old file."""
+
+    before: Live
+    opened: Opened
+    swap: Swap
+    queued: tuple[str, ...]
+    held: tuple[Held, ...]
+
+
+class Committing(msgspec.Struct, frozen=True):
+    """The seat's record is being written: the moment the swap happens."""
+
+    before: Live | Vacant
+    opened: Opened
+    swap: Swap
+    queued: tuple[str, ...]
+    held: tuple[Held, ...]
+
+
+class Reopening(msgspec.Struct, frozen=True):
+    """The seat's own session is loaded again: after a restart, a park or a change outside."""
+
+    session_id: SessionId
+    held: tuple[Held, ...] = ()
+
+
+class Parking(msgspec.Struct, frozen=True):
+    """Is the seat idle?  The turn was asked."""
+
+    before: Live
+    asker: AskId | None
+    held: tuple[Held, ...] = ()
+
+
+class LettingGo(msgspec.Struct, frozen=True):
+    """An idle seat gives up its claim and its files."""
+
+    session: Session
+    asker: AskId | None
+    held: tuple[Held, ...] = ()
+
+
+class Parked(msgspec.Struct, frozen=True):
+    """Nothing is held; the next command opens the session again."""
+
+    session: Session
+
+
+State = (
+    Waking
+    | Vacant
+    | Live
+    | Loading
+    | Draining
+    | Flushing
+    | Committing
+    | Reopening
+    | Parking
+    | LettingGo
+    | Parked
+)
+
+
+# --- what the owner wrote on its asks ------------------------------------------------------
+
+
+class TurnWasDrained(msgspec.Struct, frozen=True):
+    pass
+
+
+class TurnWasLookedAt(msgspec.Struct, frozen=True):
+    pass

@@ -1,0 +1,122 @@
+"""A turn's model calls: call, retry, keep the answer before its tools run (TURN-8)."""
+
+from msgspec.structs import replace
+
+from tenure.actors.turn_end import aborted, end_with, not_run
+from tenure.actors.turn_state import (
+    AnswerSaved,
+    Calling,
+    Finished,
+    Retrying,
+    Run,
+    SavingAnswer,
+    State,
+    Stopped,
+    StoppingModel,
+)
+from tenure.messages.content import (
+    AssistantBlock,
+    AssistantMessage,
+    TextBlock,
+    ThinkingBlock,
+    calls_of,
+)
+from tenure.messages.entries import MessageEntry
+from tenure.messages.models import RETRYABLE, ModelFailure
+from tenure.messages.session import AppendEntries
+from tenure.messages.tokens import turn_session
+from tenure.messages.turn import CallModel, ModelCallFailed, ModelRetrying, Wait
+from tenure.runtime.step import Step, Taken
+
+ATTEMPTS_MAX = 4
+BACKOFF_MS = 500
+"""Before the second attempt; doubled for each further one."""
+BACKOFF_MS_MAX = 8_000
+RETRY_AFTER_MS_MAX = 120_000
+"""A provider that asks for more is not waited for."""
+
+
+def call_model(run: Run, attempt: int) -> Step[State]:
+    called = replace(run, calls=run.calls + 1)
+    effect = CallModel(
+        turn_id=run.turn_id,
+        call=called.calls,
+        session_id=turn_session(run.turn_id),
+        model=run.model,
+        system=run.system,
+        tools=run.tools,
+    )
+    return Step[State](Calling(called, attempt)).do(effect)
+
+
+def on_model_done(
+    state: Calling | StoppingModel, message: AssistantMessage, taken: Taken
+) -> Step[State]:
+    """The model has spoken: its message is written before anything is done about it."""
+    run = replace(state.run, usage=state.run.usage.plus(message.usage))
+    stamped = replace(message, timestamp=message.timestamp or taken.now_ms)
+    if isinstance(state, StoppingModel):
+        # It ended before the cancel reached it: the answer is kept, its calls are not run.
+        results = tuple(
+            MessageEntry(message=not_run(call, state.cause, taken)) for call in calls_of(stamped)
+        )
+        entries = (MessageEntry(message=stamped), *results)
+        return end_with(run, Stopped(state.cause), entries, state.drainers)
+    append = AppendEntries(
+        token=run.token, entries=(MessageEntry(message=stamped),), turn_id=run.turn_id
+    )
+    saving = SavingAnswer(run, stamped)
+    return Step[State](saving).ask("session", append, re=AnswerSaved(turn_id=run.turn_id))
+
+
+def on_model_failed(
+    state: Calling | StoppingModel, message: ModelCallFailed, taken: Taken
+) -> Step[State]:
+    """Try again where that can help; else keep what was said and end the turn."""
+    run = state.run
+    partial = spoken(message.partial)
+    if isinstance(state, StoppingModel):
+        entries = (MessageEntry(message=aborted(run, partial, taken)),)
+        return end_with(run, Stopped(state.cause), entries, state.drainers)
+    failure = message.failure
+    if can_retry(failure, state.attempt):
+        attempt = state.attempt + 1
+        delay_ms = backoff_ms(failure, state.attempt, taken)
+        retrying = ModelRetrying(
+            turn_id=run.turn_id,
+            attempt=attempt,
+            delay_ms=delay_ms,
+            kind=failure.kind,
+            reason=failure.reason,
+        )
+        wait = Wait(turn_id=run.turn_id, call=run.calls, delay_ms=delay_ms)
+        return Step[State](Retrying(run, attempt)).emit(retrying).do(wait)
+    failed = AssistantMessage(
+        content=partial,
+        model=run.model,
+        stop_reason="error",
+        error_message=f"{failure.kind}: {failure.reason}",
+        timestamp=taken.now_ms,
+    )
+    end = Finished("error", error=f"{failure.kind}: {failure.reason}")
+    return end_with(run, end, (MessageEntry(message=failed),), ())
+
+
+def can_retry(failure: ModelFailure, attempt: int) -> bool:
+    return (
+        failure.kind in RETRYABLE
+        and attempt < ATTEMPTS_MAX
+        and failure.retry_after_ms <= RETRY_AFTER_MS_MAX
+    )
+
+
+def backoff_ms(failure: ModelFailure, attempt: int, taken: Taken) -> int:
+    """Doubling, with a quarter of jitter, and never before the provider said."""
+    base = min(BACKOFF_MS << (attempt - 1), BACKOFF_MS_MAX)
+    jitter = base * (int(taken.fresh[:4], 16) % 256) // 1024
+    return max(base + jitter, failure.retry_after_ms)
+
+
+def spoken(partial: tuple[AssistantBlock, ...]) -> tuple[AssistantBlock, ...]:
+    """Text and thoughts of a call that did not end; its tool calls were never whole."""
+    return tuple(block for block in partial if isinstance(block, TextBlock | ThinkingBlock))

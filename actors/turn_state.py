@@ -1,0 +1,282 @@
+"""The states of a seat's turn, one struct each: a field exists only where it means something."""
+
+import msgspec
+
+from tenure.messages.content import (
+    AssistantMessage,
+    ImageBlock,
+    ToolCallBlock,
+    ToolResultMessage,
+    Usage,
+)
+from tenure.messages.models import ToolSpec
+from tenure.messages.tokens import CallId, SessionId, SessionToken, TurnId
+from tenure.messages.turn import StopCause, TurnStopReason
+from tenure.runtime.step import AskId, Held
+
+
+class EarlyStop(msgspec.Struct, frozen=True):
+    """A stop that came before its turn."""
+
+    turn_id: TurnId
+    cause: StopCause
+
+
+class Ledger(msgspec.Struct, frozen=True):
+    """Which turns are over: what tells a late stop from an early one."""
+
+    session_id: SessionId = SessionId("")
+    last_turn: int = 0
+    early: tuple[EarlyStop, ...] = ()
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """An accepted start."""
+
+    turn_id: TurnId
+    token: SessionToken
+    text: str
+    images: tuple[ImageBlock, ...]
+    model: str
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One running turn."""
+
+    prompt: Prompt
+    ledger: Ledger
+    queue: tuple[Prompt, ...] = ()
+    """What starts when this turn has ended."""
+    model: str = ""
+    system: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    calls: int = 0
+    """Model calls so far, retries included."""
+    usage: Usage = Usage(priced=True)
+
+    @property
+    def turn_id(self) -> TurnId:
+        return self.prompt.turn_id
+
+    @property
+    def token(self) -> SessionToken:
+        return self.prompt.token
+
+    def tool(self, name: str) -> ToolSpec | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+
+# --- tool calls of one assistant message: one status each ------------------------------------
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Its wave has not come."""
+
+
+class Undecided(msgspec.Struct, frozen=True):
+    """The ApprovalActor was asked."""
+
+
+class Allowed(msgspec.Struct, frozen=True):
+    """It may run once every call of its wave is decided."""
+
+    expects: str
+
+
+class Running(msgspec.Struct, frozen=True):
+    pass
+
+
+class Done(msgspec.Struct, frozen=True):
+    """It has a result that is not durable yet."""
+
+    result: ToolResultMessage
+
+
+class Saving(msgspec.Struct, frozen=True):
+    result: ToolResultMessage
+
+
+class Saved(msgspec.Struct, frozen=True):
+    pass
+
+
+Status = Waiting | Undecided | Allowed | Running | Done | Saving | Saved
+
+
+class Call(msgspec.Struct, frozen=True):
+    block: ToolCallBlock
+    status: Status
+
+    @property
+    def call_id(self) -> CallId:
+        return CallId(self.block.id)
+
+
+# --- how a turn ends -------------------------------------------------------------------------
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """It came to its own end."""
+
+    stop_reason: TurnStopReason
+    error: str = ""
+
+
+class Stopped(msgspec.Struct, frozen=True):
+    """Somebody stopped it."""
+
+    cause: StopCause
+
+
+End = Finished | Stopped
+
+
+# --- states ----------------------------------------------------------------------------------
+
+
+class Idle(msgspec.Struct, frozen=True):
+    ledger: Ledger = Ledger()
+
+
+class Recovering(msgspec.Struct, frozen=True):
+    """A restarted owner: the calls of the dead one are being settled."""
+
+    held: tuple[Held, ...] = ()
+
+
+class Preparing(msgspec.Struct, frozen=True):
+    """Model and tools are looked up; nothing is written yet."""
+
+    run: Run
+    asker: AskId | None
+
+
+class SavingPrompt(msgspec.Struct, frozen=True):
+    run: Run
+    asker: AskId | None
+
+
+class Calling(msgspec.Struct, frozen=True):
+    """The model speaks."""
+
+    run: Run
+    attempt: int
+    """1 for the first."""
+
+
+class Retrying(msgspec.Struct, frozen=True):
+    """The model call failed; time passes before the next attempt."""
+
+    run: Run
+    attempt: int
+    """The one that comes."""
+
+
+class SavingAnswer(msgspec.Struct, frozen=True):
+    run: Run
+    message: AssistantMessage
+
+
+class Acting(msgspec.Struct, frozen=True):
+    """Tool calls are decided, run and saved."""
+
+    run: Run
+    calls: tuple[Call, ...]
+
+
+class StoppingModel(msgspec.Struct, frozen=True):
+    """The model call was cancelled; its last word is awaited."""
+
+    run: Run
+    cause: StopCause
+    drainers: tuple[AskId | None, ...]
+
+
+class StoppingSave(msgspec.Struct, frozen=True):
+    """An append is in flight; then the rest of the calls is settled."""
+
+    run: Run
+    cause: StopCause
+    drainers: tuple[AskId | None, ...]
+    owed: tuple[ToolCallBlock, ...]
+    """The calls that still have no result."""
+
+
+class StoppingPrompt(msgspec.Struct, frozen=True):
+    """The prompt is in flight: its asker is told when it is durable."""
+
+    run: Run
+    cause: StopCause
+    drainers: tuple[AskId | None, ...]
+    asker: AskId | None
+
+
+class StoppingTools(msgspec.Struct, frozen=True):
+    """The tools were cancelled; their last words, and an append in flight, are awaited."""
+
+    run: Run
+    cause: StopCause
+    drainers: tuple[AskId | None, ...]
+    calls: tuple[Call, ...]
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """The last entries of the turn are on their way to the disk."""
+
+    run: Run
+    end: End
+    drainers: tuple[AskId | None, ...]
+
+
+class Drained(msgspec.Struct, frozen=True):
+    """Nothing runs and nothing starts until the swap is decided."""
+
+    ledger: Ledger
+    queue: tuple[Prompt, ...]
+
+
+Busy = (
+    Preparing
+    | SavingPrompt
+    | Calling
+    | Retrying
+    | SavingAnswer
+    | Acting
+    | StoppingModel
+    | StoppingSave
+    | StoppingPrompt
+    | StoppingTools
+    | Ending
+)
+
+State = Idle | Recovering | Drained | Busy
+
+
+# --- what the owner wrote on its asks ----------------------------------------------------------
+
+
+class CallsWereSettled(msgspec.Struct, frozen=True):
+    pass
+
+
+class PromptSaved(msgspec.Struct, frozen=True):
+    turn_id: TurnId
+
+
+class AnswerSaved(msgspec.Struct, frozen=True):
+    turn_id: TurnId
+
+
+class ResultsSaved(msgspec.Struct, frozen=True):
+    turn_id: TurnId
+    call_ids: tuple[CallId, ...]
+
+
+class EndSaved(msgspec.Struct, frozen=True):
+    turn_id: TurnId
+
+
+class CallDecided(msgspec.Struct, frozen=True):
+    turn_id: TurnId
+    call_id: CallId

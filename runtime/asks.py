@@ -1,0 +1,136 @@
+"""Open asks: who waits for which answer, and until when.
+
+Every ask that is opened here is closed exactly once: by a reply, a refusal, its
+deadline, or the end of the owner that holds it.  The table is the only place
+that knows futures; steps carry an `AskId`.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+import msgspec
+
+from tenure.messages.base import Reply
+from tenure.messages.bus import DeadlinePassed, OwnerStopped
+from tenure.runtime.doors.clock import Clock
+from tenure.runtime.step import AskId
+
+Sink = Callable[[Reply], None]
+"""Where an answer goes: a future outside, or the mailbox of the owner that asked."""
+
+
+CLOSED_KEPT_MAX = 4_096
+"""Deadlines of closed asks that may lie about before they are cleared away."""
+
+
+class OpenAsk(msgspec.Struct):
+    """One asker who waits."""
+
+    sink: Sink
+    holder: str
+    """The address of the owner that has the duty to answer."""
+    begun: bool = False
+    """True once a step has taken it: from then on it may have effects."""
+
+
+class Asks:
+    """The table, with one sweeper for all deadlines."""
+
+    def __init__(self, clock: Clock, late: Callable[[str, Reply], None]) -> None:
+        self._clock = clock
+        self._late = late
+        self._open: dict[AskId, OpenAsk] = {}
+        self._ids = count(1)
+        self._deadlines: list[tuple[float, AskId]] = []
+        self._sweeper: asyncio.Task[None] | None = None
+        self._wakes_at = float("inf")
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open(self, sink: Sink, holder: str, deadline_s: float | None) -> AskId:
+        """Open an ask; `deadline_s` None never passes."""
+        ask_id = AskId(next(self._ids))
+        self._open[ask_id] = OpenAsk(sink, holder)
+        if deadline_s is not None:
+            due = self._clock.monotonic_s() + deadline_s
+            heapq.heappush(self._deadlines, (due, ask_id))
+            if len(self._deadlines) > 2 * len(self._open) + CLOSED_KEPT_MAX:
+                self._forget_closed()
+            if due < self._wakes_at:
+                self._arm(due)
+        return ask_id
+
+    def begin(self, ask_id: AskId) -> bool:
+        """An owner takes it.  False where nobody waits any more: then it must not run."""
+        ask = self._open.get(ask_id)
+        if ask is None:  # guard: BUS-1
+            return False
+        ask.begun = True
+        return True
+
+    def hand_on(self, ask_id: AskId, holder: str) -> None:
+        """Another owner has the duty to answer now, and has not begun."""
+        ask = self._open.get(ask_id)
+        if ask is not None:
+            ask.holder = holder
+            ask.begun = False
+
+    def answer(self, ask_id: AskId, reply: Reply) -> None:
+        """Close an ask.  A second answer, or a late one, is a dead letter."""
+        ask = self._open.pop(ask_id, None)
+        if ask is None:
+            self._late("asker", reply)
+            return
+        ask.sink(reply)
+
+    def drop(self, ask_id: AskId) -> None:
+        """The asker is gone and wants no answer."""
+        self._open.pop(ask_id, None)
+
+    def owner_ended(self, holder: str, reason: str, *, waiting: bool) -> None:
+        """Answer what an owner had taken; with `waiting` also what it never will take."""
+        mine = [
+            (ask_id, ask)
+            for ask_id, ask in self._open.items()
+            if ask.holder == holder and (ask.begun or waiting)
+        ]
+        for ask_id, ask in mine:
+            del self._open[ask_id]
+            ask.sink(OwnerStopped(begun=ask.begun, reason=reason))
+
+    def close(self) -> None:
+        """Answer everybody and stop the sweeper."""
+        for ask_id in list(self._open):
+            ask = self._open.pop(ask_id)
+            ask.sink(OwnerStopped(begun=ask.begun, reason="the host is closed"))
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+
+    def _arm(self, due: float) -> None:
+        self._wakes_at = due
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
+
+    def _forget_closed(self) -> None:
+        self._deadlines = [entry for entry in self._deadlines if entry[1] in self._open]
+        heapq.heapify(self._deadlines)
+
+    async def _sweep(self) -> None:
+        while self._deadlines:
+            due = self._deadlines[0][0]
+            self._wakes_at = due
+            pause = due - self._clock.monotonic_s()
+            if pause > 0:
+                await self._clock.sleep(pause)
+                continue
+            _, ask_id = heapq.heappop(self._deadlines)
+            ask = self._open.pop(ask_id, None)
+            if ask is not None:
+                ask.sink(DeadlinePassed(begun=ask.begun))
+        self._wakes_at = float("inf")
+        self._sweeper = None

@@ -1,0 +1,154 @@
+"""The effect runner of one address: what a step wants done outside, done.
+
+Effects run in order, one at a time; those of a `concurrent` type run beside
+them.  The queue belongs to the address, not to the incarnation, so what a dead
+owner still had under way is ordered before what its successor begins.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from tenure.messages.base import Effect, Outcome
+from tenure.runtime.doors.context import Context
+
+Handler = Callable[[Any, Context], Awaitable[Outcome]]
+"""`async (effect, context) -> outcome`; found by the effect's type."""
+
+Handlers = Mapping[type[Effect], Handler]
+
+Post = Callable[[Outcome], None]
+"""Puts an outcome into the mailbox of the owner's incarnation that wanted it."""
+
+
+class EffectRunner:
+    """Runs the effects of one address and sees to it that each ends in one outcome."""
+
+    __slots__ = ("_address", "_beside", "_current", "_handlers", "_queue", "_seat", "_tasks")
+
+    def __init__(self, handlers: Handlers, address: str, seat: str) -> None:
+        self._handlers = handlers
+        self._address = address
+        self._seat = seat
+        self._queue: deque[tuple[Effect, Post]] | None = None
+        self._current: Effect | None = None
+        self._beside: dict[asyncio.Task[Outcome], Effect] | None = None
+        self._tasks: set[asyncio.Task[None]] | None = None
+
+    @property
+    def under_way(self) -> tuple[str, ...]:
+        """The class names of what runs and waits."""
+        running = [self._current] if self._current else []
+        waiting = [effect for effect, _ in self._queue or ()]
+        beside = list((self._beside or {}).values())
+        return tuple(type(effect).__name__ for effect in [*running, *waiting, *beside])
+
+    def start(self, effect: Effect, post: Post) -> None:
+        if effect.concurrent:
+            self._start_beside(effect, post)
+            return
+        if self._queue is None:
+            self._queue = deque()
+        self._queue.append((effect, post))
+        if not self._tasks:
+            self._tasks = {asyncio.get_running_loop().create_task(self._run_queue())}
+
+    def cancel(self, key: str) -> None:
+        """Cancel the concurrent effects with this key; each still gives its outcome."""
+        for task, effect in list((self._beside or {}).items()):
+            if effect.key == key:
+                task.cancel()
+
+    async def ended(self, within_s: float, sleep: Callable[[float], Awaitable[None]]) -> bool:
+        """Cancel everything and wait until it has ended; False if it has not within the time.
+
+        What waits in the queue never starts.  A running effect on a door is not
+        cut in the middle: its work goes to its end, and the next owner starts
+        after it.
+        """
+        self._fail_queue("its owner ended before it began")
+        for task in list(self._beside or ()):
+            task.cancel()
+        running: set[asyncio.Task[Any]] = {*(self._beside or ()), *(self._tasks or ())}
+        if not running:
+            return True
+        timer = asyncio.ensure_future(sleep(within_s))
+        try:
+            while running and not timer.done():
+                done, _ = await asyncio.wait({*running, timer}, return_when=asyncio.FIRST_COMPLETED)
+                running -= done
+        finally:
+            timer.cancel()
+        return not running
+
+    async def settled(self) -> None:
+        """Wait until nothing runs and nothing waits, without cancelling anything."""
+        while running := {*(self._beside or ()), *(self._tasks or ())}:
+            await asyncio.wait(running)
+
+    def _start_beside(self, effect: Effect, post: Post) -> None:
+        task = asyncio.get_running_loop().create_task(self._carry_out(effect, post))
+        if self._beside is None:
+            self._beside = {}
+        self._beside[task] = effect
+
+        def end(task: asyncio.Task[Outcome]) -> None:
+            # A task that was cancelled before it began runs no `finally` of its
+            # own; the callback runs always, so the outcome is given here.
+            if self._beside is not None:
+                self._beside.pop(task, None)
+                if not self._beside:
+                    self._beside = None
+            post(_outcome_of(effect, task))
+
+        task.add_done_callback(end)
+
+    async def _run_queue(self) -> None:
+        queue = self._queue
+        try:
+            while queue:
+                effect, post = queue.popleft()
+                self._current = effect
+                try:
+                    outcome = await self._carry_out(effect, post)
+                except Exception as error:
+                    outcome = effect.failed(_say(error))
+                except asyncio.CancelledError:
+                    # The host is torn down around us: whoever waits is told first.
+                    post(effect.failed("cancelled"))
+                    raise
+                finally:
+                    self._current = None
+                post(outcome)
+        finally:
+            self._fail_queue("its owner ended before it began")
+            self._queue = None
+            self._tasks = None
+
+    def _fail_queue(self, reason: str) -> None:
+        while self._queue:
+            effect, post = self._queue.popleft()
+            post(effect.failed(reason))
+
+    async def _carry_out(self, effect: Effect, post: Post) -> Outcome:
+        context = Context(owner=self._address, seat=self._seat, progress=post)
+        outcome = await self._handlers[type(effect)](effect, context)
+        if not isinstance(outcome, Outcome):
+            return effect.failed(f"the handler gave a {type(outcome).__name__}")
+        return outcome
+
+
+def _outcome_of(effect: Effect, task: asyncio.Task[Outcome]) -> Outcome:
+    """The one terminal outcome of a concurrent effect, whatever became of its task."""
+    if task.cancelled():  # guard: BUS-3
+        return effect.failed("cancelled")
+    error = task.exception()
+    if error is not None:
+        return effect.failed(_say(error))
+    return task.result()
+
+
+def _say(error: BaseException) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,175 @@
+"""The host's one stream of events: numbered, kept for late readers, bounded for slow ones."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from tenure.messages.base import Event
+from tenure.messages.bus import EventsMissed, Published
+
+EVENTS_KEPT_MAX = 4_096
+"""How far back a reader can begin."""
+
+EVENTS_WAITING_MAX = 1_024
+"""How many events wait for one reader before the oldest are missed."""
+
+T = TypeVar("T")
+
+
+class Subscription:
+    """One reader.  `async for published in subscription` ends when it, or the host, is closed."""
+
+    def __init__(
+        self, end: Callable[["Subscription"], None], host_run: str, seat: str | None
+    ) -> None:
+        self._waiting: deque[Published] = deque()
+        self._missed: Published | None = None
+        self._wake: asyncio.Future[None] | None = None
+        self._closed = False
+        self._end = end
+        self._host_run = host_run
+        self.seat = seat
+        """Whose events it reads; None for all."""
+
+    def offer(self, published: Published) -> None:
+        """Called by the stream for every event; joins deltas, and never blocks."""
+        waiting = self._waiting
+        if waiting:
+            joined = waiting[-1].event.joined(published.event)
+            if joined is not None:
+                waiting[-1] = msgspec.structs.replace(
+                    waiting[-1], seq_last=published.seq_last, event=joined
+                )
+                return
+        if len(waiting) >= EVENTS_WAITING_MAX:  # guard: BUS-2
+            self.miss(waiting[0].seq_first, waiting[0].seq_last)
+            waiting.popleft()
+        waiting.append(published)
+        self._wake_up()
+
+    def miss(self, seq_first: int, seq_last: int) -> None:
+        """Say that these events will not come."""
+        if self._missed is not None:
+            seq_first = min(seq_first, self._missed.seq_first)
+        missed = EventsMissed(seq_first=seq_first, seq_last=seq_last)
+        self._missed = Published(
+            host_run=self._host_run,
+            seq_first=seq_first,
+            seq_last=seq_last,
+            seat="",
+            event=missed,
+        )
+
+    def close(self) -> None:
+        """End the reading; harmless when closed."""
+        if not self._closed:
+            self._closed = True
+            self._end(self)
+            self._wake_up()
+
+    def __aiter__(self) -> "Subscription":
+        return self
+
+    async def __anext__(self) -> Published:
+        while True:
+            if self._missed is not None:
+                missed, self._missed = self._missed, None
+                return missed
+            if self._waiting:
+                return self._waiting.popleft()
+            if self._closed:
+                raise StopAsyncIteration
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+
+    def _wake_up(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+
+class EventStream:
+    """Numbers events `(host_run, seq)` from 1 and hands them to every reader."""
+
+    def __init__(self, host_run: str) -> None:
+        self.host_run = host_run
+        self.seq = 0
+        self._kept: deque[Published] = deque(maxlen=EVENTS_KEPT_MAX)
+        self._readers: list[Subscription] = []
+        self._seats: dict[str, _SeatReaders] = {}
+
+    def publish(self, seat: str, event: Event) -> Published:
+        self.seq += 1
+        published = Published(
+            host_run=self.host_run, seq_first=self.seq, seq_last=self.seq, seat=seat, event=event
+        )
+        self._kept.append(published)
+        for reader in self._readers:
+            reader.offer(published)
+        mine = self._seats.get(seat)
+        if mine is not None:
+            mine.offer(published)
+        return published
+
+    def follow(self, seat: str, see: Callable[[Published], None]) -> Callable[[], None]:
+        """Call `see` at once for every event of a seat; it must be quick.  Gives what ends it."""
+        mine = self._seats.setdefault(seat, _SeatReaders())
+        mine.followers.append(see)
+        return lambda: self._leave(seat, mine.followers, see)
+
+    def subscribe(self, after: int | None = None, seat: str | None = None) -> Subscription:
+        """Read from now on, or every event after the sequence number `after`.
+
+        What is no longer kept is named by a first `EventsMissed`.
+
+        Args:
+            seat: only the events of this seat.
+        """
+        reader = Subscription(self._unsubscribe, self.host_run, seat)
+        if after is not None:
+            first_kept = self._kept[0].seq_first if self._kept else self.seq + 1
+            if after + 1 < first_kept:
+                reader.miss(after + 1, first_kept - 1)
+            for published in self._kept:
+                if published.seq_first > after and seat in (None, published.seat):
+                    reader.offer(published)
+        if seat is None:
+            self._readers.append(reader)
+        else:
+            self._seats.setdefault(seat, _SeatReaders()).readers.append(reader)
+        return reader
+
+    def close(self) -> None:
+        of_seats = [reader for mine in self._seats.values() for reader in mine.readers]
+        for reader in [*self._readers, *of_seats]:
+            reader.close()
+
+    def _unsubscribe(self, reader: Subscription) -> None:
+        if reader.seat is None:
+            self._readers.remove(reader)
+        else:
+            self._leave(reader.seat, self._seats[reader.seat].readers, reader)
+
+    def _leave(self, seat: str, among: list[T], member: T) -> None:
+        among.remove(member)
+        mine = self._seats.get(seat)
+        if mine is not None and not mine.readers and not mine.followers:
+            del self._seats[seat]
+
+
+class _SeatReaders:
+    """Who reads one seat: ten thousand seats do not look at each other's events."""
+
+    __slots__ = ("followers", "readers")
+
+    def __init__(self) -> None:
+        self.readers: list[Subscription] = []
+        self.followers: list[Callable[[Published], None]] = []
+
+    def offer(self, published: Published) -> None:
+        for follower in self.followers:
+            follower(published)
+        for reader in self.readers:
+            reader.offer(published)

@@ -1,0 +1,411 @@
+"""The embedding API: a `Host` on one workspace root, and its seats.
+
+async with Host.open("notes") as host:
+    seat = await host.seat()
+    async for event in seat.prompt("What did we decide about pricing?"):
+        print(event)
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from tenure.messages.base import Command, Refusal, Reply
+from tenure.messages.bus import DeadLetter, OwnerStopped, OwnerView, Published, Unhandled
+from tenure.messages.models import Model
+from tenure.messages.session import (
+    ContinueSession,
+    OpenSession,
+    SessionNotFound,
+    SessionOpened,
+)
+from tenure.messages.settings import (
+    GetSettings,
+    Mode,
+    Rule,
+    SetMode,
+    SetModel,
+    Settings,
+    SettingsSaved,
+    SetToolPolicy,
+)
+from tenure.messages.tokens import SEAT_ROLES, SessionId
+from tenure.messages.turn import DrainTurn
+from tenure.runtime.bus import Bus
+from tenure.runtime.doors.approver import Approve
+from tenure.runtime.doors.leaves import Leaves, system_leaves
+from tenure.runtime.doors.tools.door import AnyTool
+from tenure.runtime.doors.transcripts import (
+    SessionAmbiguous,
+    SessionFound,
+    SessionSnapshot,
+    SessionSummary,
+    find_session,
+    list_sessions,
+    read_session,
+)
+from tenure.runtime.errors import BadRoot, HostClosed, Refused
+from tenure.runtime.host_sync import SyncHost
+from tenure.runtime.seat import Seat
+from tenure.runtime.streams import OpenStreams
+from tenure.runtime.supervisor import Quarantined, Supervisor, address_of
+from tenure.runtime.system import (
+    BETWEEN_OWNERS,
+    EVENT_ROUTES,
+    HOST_OWNERS,
+    STREAMS,
+    TAKEN_BY,
+    Doors,
+    Wishes,
+    handlers_of,
+    open_doors,
+    seat_owners,
+)
+from tenure.runtime.trace import Trace
+from tenure.runtime.trace_file import TraceFile
+
+SHUTDOWN_S = 5.0
+"""How long the turns of a closing host may take to stop."""
+
+
+class Host:
+    """One process on one workspace root.  Use it as an async context manager.
+
+    Its owners live on the running asyncio loop, and its methods are called
+    there; scripts and other threads use `Host.open_sync`.
+    """
+
+    def __init__(
+        self, root: str, wishes: Wishes, leaves: Leaves | None = None, trace: str | None = None
+    ) -> None:
+        self._root = root
+        self._wishes = wishes
+        self._own_leaves = leaves is None
+        self._given_leaves = leaves
+        self._trace_path = trace
+        self._running: _Running | None = None
+        self._closing = False
+
+    @classmethod
+    def open(
+        cls,
+        root: str,
+        *,
+        model: str | Model | None = None,
+        base_url: str = "",
+        approve: Approve | None = None,
+        tools: Sequence[AnyTool] = (),
+        settings: Mapping[str, object] | None = None,
+        leaves: Leaves | None = None,
+        trace: str | None = None,
+    ) -> "Host":
+        """A host on the folder `root`, to be entered with `async with`.
+
+        Args:
+            root: the workspace; it must exist.  `.tenure/` is made in it on the
+                first write.
+            model: a model string, or an async callable
+                `(ModelRequest) -> AsyncIterator[ModelEvent]`; by default the one
+                in the settings, else `librarian`.
+            base_url: where the model is served, for strings that need it.
+            approve: an async callable `(ApprovalRequest) -> Allow | Deny | Stop`;
+                without one a request waits for `seat.answer`.
+            tools: your own tools beside the workspace's.
+            settings: settings for this run, in the layout of `.tenure/settings.toml`.
+            leaves: the outside world; by default the real one.
+            trace: a file that gets every message and step as JSON lines.
+
+        Entering raises `BadRoot` where the root is missing or no folder.
+        """
+        wishes = Wishes(
+            model=model, base_url=base_url, approve=approve, tools=tuple(tools), settings=settings
+        )
+        return cls(root, wishes, leaves, trace)
+
+    @classmethod
+    def open_sync(
+        cls,
+        root: str,
+        *,
+        model: str | Model | None = None,
+        base_url: str = "",
+        approve: Approve | None = None,
+        tools: Sequence[AnyTool] = (),
+        settings: Mapping[str, object] | None = None,
+    ) -> SyncHost:
+        """The same for scripts: a plain context manager with blocking methods."""
+        return SyncHost(
+            cls.open(
+                root,
+                model=model,
+                base_url=base_url,
+                approve=approve,
+                tools=tools,
+                settings=settings,
+            )
+        )
+
+    async def __aenter__(self) -> Self:
+        if self._running is not None or self._closing:
+            raise HostClosed("a host is opened once; make another one")
+        leaves = self._given_leaves or system_leaves()
+        try:
+            root = await leaves.workers.run(_checked_root, leaves, self._root)
+            self._running = _Running(leaves, root, self._wishes, self._trace_path)
+        except BaseException:
+            if self._own_leaves:
+                await leaves.workers.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop every turn, write what is owed, give back every claim.  Harmless when closed."""
+        running, self._running = self._running, None
+        self._closing = True
+        if running is not None:
+            await running.close()
+            if self._own_leaves:
+                await running.leaves.workers.close()
+
+    # --- seats -------------------------------------------------------------------------------
+
+    async def seat(self, name: str = "main", session: str | None = None) -> Seat:
+        """A conversation place; by name, so that asking twice gives the same one.
+
+        Args:
+            session: the session to open in it; by default a new seat continues the
+                newest session that nobody has open, or starts one.
+
+        Raises:
+            Refused: the session cannot be opened (`SessionInUse`, `SessionNotFound`, ...).
+        """
+        running = self._alive()
+        seat = running.seats.get(name)
+        new = seat is None
+        if seat is None:
+            seat = running.add_seat(name, self)
+        opening: Command = ContinueSession()
+        if session is not None:
+            opening = OpenSession(session_id=SessionId(session))
+        reply = await seat.ask(opening)
+        if not isinstance(reply, SessionOpened):
+            if new:
+                await running.remove_seat(name, "its session could not be opened")
+            raise _refused(reply)
+        return seat
+
+    async def new_seat(self, name: str) -> Seat:
+        """A seat with a new, empty session."""
+        running = self._alive()
+        seat = running.seats.get(name) or running.add_seat(name, self)
+        await seat.new()
+        return seat
+
+    async def close_seat(self, name: str) -> None:
+        """Stop the seat's turn, give back its session, and forget the seat."""
+        await self._alive().remove_seat(name, "the seat was closed")
+
+    @property
+    def seats(self) -> Mapping[str, Seat]:
+        """The open seats by name."""
+        return dict(self._alive().seats)
+
+    # --- the whole host ------------------------------------------------------------------------
+
+    @property
+    def root(self) -> str:
+        return self._alive().root
+
+    @property
+    def host_id(self) -> str:
+        """Names this run; it is the `host_run` of its events."""
+        return self._alive().host_id
+
+    @property
+    def sessions(self) -> "Sessions":
+        return Sessions(self._alive())
+
+    @property
+    def settings(self) -> "HostSettings":
+        return HostSettings(self)
+
+    async def events(self, after: int | None = None) -> AsyncIterator[Published]:
+        """All events of the host from now on, or those after a sequence number and on.
+
+        It ends with the host.  What is no longer kept, or came too fast for
+        you, is named by an `EventsMissed`.
+        """
+        subscription = self._alive().bus.subscribe(after)
+        try:
+            async for published in subscription:
+                yield published
+        finally:
+            subscription.close()
+
+    async def ask(self, command: Command, seat: str = "") -> Reply:
+        """Ask the owner that takes this command; the reply is typed, a refusal too."""
+        if self._running is None:
+            return OwnerStopped(begun=False, reason="the host is closed")
+        return await self._running.ask(command, seat)
+
+    def owners(self) -> tuple[OwnerView, ...]:
+        """Every owner as the supervisor sees it now."""
+        supervisor = self._alive().supervisor
+        views = (supervisor.view(address) for address in supervisor.addresses)
+        return tuple(view for view in views if view is not None)
+
+    @property
+    def quarantine(self) -> tuple[Quarantined, ...]:
+        """Messages that made a step raise."""
+        return tuple(self._alive().supervisor.quarantine)
+
+    @property
+    def dead_letters(self) -> tuple[DeadLetter, ...]:
+        """The newest messages that reached nobody."""
+        return tuple(self._alive().bus.dead_letters)
+
+    def _alive(self) -> "_Running":
+        if self._running is None:
+            raise HostClosed("the host is not open: use it inside `async with Host.open(...)`")
+        return self._running
+
+
+class _Running:
+    """All that an open host has."""
+
+    def __init__(self, leaves: Leaves, root: str, wishes: Wishes, trace: str | None) -> None:
+        self.leaves = leaves
+        self.root = root
+        self.host_id = leaves.entropy.fresh()
+        self.bus = Bus(leaves.clock, self.host_id)
+        self.doors: Doors = open_doors(leaves, root, self.host_id, wishes)
+        self.seats: dict[str, Seat] = {}
+        self.draining = False
+        self.trace_file = TraceFile(leaves, trace) if trace else None
+        self.supervisor = Supervisor(
+            leaves,
+            self.bus,
+            handlers_of(self.doors, wishes),
+            streams=OpenStreams(STREAMS),
+            routes=EVENT_ROUTES,
+            trace=Trace(self.trace_file.write) if self.trace_file else None,
+        )
+        for spec in HOST_OWNERS:
+            self.supervisor.add("", spec)
+
+    def add_seat(self, name: str, host: Host) -> Seat:
+        if not name.strip() or "/" in name:
+            raise ValueError(f"a seat's name must not be empty or hold a slash: {name!r}")
+        for spec in seat_owners(self.doors):
+            self.supervisor.add(name, spec)
+        seat = Seat(name, host.ask, self.bus)
+        self.seats[name] = seat
+        return seat
+
+    async def ask(self, command: Command, seat: str) -> Reply:
+        role = TAKEN_BY.get(type(command))
+        if role is None or type(command) in BETWEEN_OWNERS:
+            return Unhandled(message=type(command).__name__)
+        if self.draining:
+            return OwnerStopped(begun=False, reason="the host is closing")
+        return await self.bus.ask(address_of(seat, role), command)
+
+    async def remove_seat(self, name: str, reason: str) -> None:
+        """Drain the turn, then stop the owners, the last started first."""
+        seat = self.seats.pop(name, None)
+        if seat is None:
+            return
+        drain = DrainTurn(cause="shutdown")
+        await self.bus.ask(address_of(name, "turn"), drain, deadline_s=SHUTDOWN_S)
+        for role in reversed(SEAT_ROLES):
+            await self.supervisor.stop(address_of(name, role), reason)
+        seat.close()
+
+    async def close(self) -> None:
+        self.draining = True
+        removals = (self.remove_seat(name, "the host is closed") for name in list(self.seats))
+        await asyncio.gather(*removals)
+        await self.supervisor.stop_all("the host is closed")
+        self.bus.close()
+        if self.trace_file is not None:
+            await self.trace_file.close()
+
+
+class Sessions:
+    """The sessions of a root.  Reads only: it never writes, and takes no lock."""
+
+    def __init__(self, running: _Running) -> None:
+        self._leaves = running.leaves
+        self._root = running.root
+
+    async def list(self) -> tuple[SessionSummary, ...]:
+        """The newest first."""
+        return await self._leaves.workers.run(list_sessions, self._leaves, self._root)
+
+    async def find(self, text: str) -> SessionFound | SessionAmbiguous | SessionNotFound:
+        """By id, or by the beginning of an id that only one session has."""
+        return await self._leaves.workers.run(find_session, self._leaves, self._root, text)
+
+    async def read(self, path: str) -> SessionSnapshot:
+        """All entries of one session, with what is damaged marked."""
+        return await self._leaves.workers.run(read_session, self._leaves, path)
+
+
+class HostSettings:
+    """The settings of a root; every change goes through their one owner."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def get(self) -> Settings:
+        reply = await self._host.ask(GetSettings())
+        if isinstance(reply, Settings):
+            return reply
+        raise _refused(reply)
+
+    async def set_mode(self, mode: Mode) -> Settings:
+        return await self._change(SetMode(mode=mode))
+
+    async def set_tool_policy(self, tool: str, rule: Rule) -> Settings:
+        return await self._change(SetToolPolicy(tool=tool, rule=rule))
+
+    async def set_model(self, model: str, base_url: str = "") -> Settings:
+        return await self._change(SetModel(model=model, base_url=base_url))
+
+    async def _change(self, command: Command) -> Settings:
+        reply = await self._host.ask(command)
+        if isinstance(reply, SettingsSaved):
+            return reply.settings
+        raise _refused(reply)
+
+
+def _checked_root(leaves: Leaves, root: str) -> str:
+    """The root with its links followed.  Raises `BadRoot`."""
+    try:
+        real = leaves.files.real_path(root)
+        kind = leaves.files.stat(real).kind
+    except FileNotFoundError:
+        raise BadRoot(f"{root}: there is no such folder; make it, or name another") from None
+    except OSError as error:
+        raise BadRoot(f"{root}: {error.strerror}; name a folder that you can read") from error
+    if kind != "folder":
+        raise BadRoot(f"{root}: this is a {kind}, not a folder; name a folder")
+    return real
+
+
+def _refused(reply: Reply) -> Refused:
+    if isinstance(reply, Refusal):
+        return Refused(reply)
+    return Refused(Unhandled(message=type(reply).__name__))
+
+
+__all__ = ["Host", "HostSettings", "Seat", "Sessions"]

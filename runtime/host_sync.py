@@ -1,0 +1,126 @@
+"""The embedding API for scripts: the same host on a loop of its own, in a thread."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from tenure.messages.base import Command, Event, Reply
+from tenure.messages.session import SessionOpened
+from tenure.messages.tokens import SessionToken, TurnId
+from tenure.runtime.errors import HostClosed
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+
+    from tenure.runtime.doors.transcripts import SessionSummary
+    from tenure.runtime.host import Host
+    from tenure.runtime.seat import Seat
+
+
+class SyncHost:
+    """A host whose methods block.  Made by `Host.open_sync`; use it with `with`."""
+
+    def __init__(self, host: "Host") -> None:
+        self._host = host
+        self._portal_context: AbstractContextManager[BlockingPortal] | None = None
+        self._portal: BlockingPortal | None = None
+
+    def __enter__(self) -> Self:
+        from anyio.from_thread import start_blocking_portal
+
+        self._portal_context = start_blocking_portal(backend="asyncio")
+        self._portal = self._portal_context.__enter__()
+        try:
+            self._portal.call(self._host.__aenter__)
+        except BaseException:
+            self._leave(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        try:
+            self._running().call(self._host.close)
+        finally:
+            self._leave(kind, error, where)
+
+    def seat(self, name: str = "main", session: str | None = None) -> "SyncSeat":
+        """See `Host.seat`."""
+        portal = self._running()
+        return SyncSeat(portal, portal.call(self._host.seat, name, session))
+
+    def sessions(self) -> "tuple[SessionSummary, ...]":
+        """The sessions of the root, the newest first."""
+        return self._running().call(self._host.sessions.list)
+
+    def ask(self, command: Command, seat: str = "") -> Reply:
+        return self._running().call(self._host.ask, command, seat)
+
+    def _running(self) -> "BlockingPortal":
+        if self._portal is None:
+            raise HostClosed("the host is not open: use it inside `with Host.open_sync(...)`")
+        return self._portal
+
+    def _leave(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        context, self._portal_context, self._portal = self._portal_context, None, None
+        if context is not None:
+            context.__exit__(kind, error, where)
+
+
+class SyncSeat:
+    """A seat whose methods block."""
+
+    def __init__(self, portal: "BlockingPortal", seat: "Seat") -> None:
+        self._portal = portal
+        self._seat = seat
+
+    @property
+    def name(self) -> str:
+        return self._seat.name
+
+    @property
+    def token(self) -> SessionToken:
+        return self._seat.token
+
+    def prompt(self, text: str, *, model: str = "") -> Iterator[Event]:
+        """Start a turn and give its events; the last is `TurnEnded`.  See `Seat.prompt`."""
+        events = self._seat.prompt(text, model=model)
+        try:
+            while True:
+                try:
+                    yield self._portal.call(anext, events)
+                except StopAsyncIteration:
+                    return
+        finally:
+            self._portal.call(_close, events)
+
+    def stop(self, turn_id: TurnId | None = None) -> Reply:
+        return self._portal.call(self._seat.stop, turn_id)
+
+    def wait_idle(self) -> None:
+        self._portal.call(self._seat.wait_idle)
+
+    def new(self, name: str = "") -> SessionOpened:
+        return self._portal.call(self._seat.new, name)
+
+    def open(self, session_id: str) -> SessionOpened:
+        return self._portal.call(self._seat.open, session_id)
+
+    def ask(self, command: Command) -> Reply:
+        return self._portal.call(self._seat.ask, command)
+
+
+async def _close(events: AsyncIterator[Event]) -> None:
+    aclose = getattr(events, "aclose", None)
+    if aclose is not None:
+        await aclose()

@@ -1,0 +1,219 @@
+"""A seat: one conversation place of a host."""
+
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import Literal, Protocol
+
+from tenure.messages.approval import AnswerApproval, ApprovalsOpen, Choice, GetApprovals
+from tenure.messages.approval import ApprovalRequest as Request
+from tenure.messages.base import Command, Event, Refusal, Reply
+from tenure.messages.bus import EventsMissed, OwnerLost, OwnerRestarted, Published, Unhandled
+from tenure.messages.content import ImageBlock
+from tenure.messages.session import (
+    CancelTurn,
+    GetSession,
+    OpenNewSession,
+    OpenSession,
+    ParkSeat,
+    SeatParked,
+    SessionChanged,
+    SessionOpened,
+    SessionView,
+    StartTurn,
+)
+from tenure.messages.tokens import RequestId, SessionId, SessionToken, TurnId
+from tenure.messages.turn import (
+    GetTurn,
+    StopCause,
+    StopTurn,
+    TurnAccepted,
+    TurnEnded,
+    TurnQueued,
+    TurnView,
+)
+from tenure.runtime.bus import Bus
+from tenure.runtime.errors import HostClosed, Refused
+
+
+class AskHost(Protocol):
+    def __call__(self, command: Command, seat: str = "") -> Awaitable[Reply]: ...
+
+
+class Seat:
+    """One active session, one turn at a time.  Made by `Host.seat`."""
+
+    def __init__(self, name: str, ask_host: AskHost, bus: Bus) -> None:
+        self.name = name
+        self._ask_host = ask_host
+        self._bus = bus
+        self._token: SessionToken | None = None
+        self._end_follow = bus.stream.follow(name, self._seen)
+
+    @property
+    def token(self) -> SessionToken:
+        """The current session and epoch.  Pass it on to refuse what comes too late."""
+        if self._token is None:
+            raise HostClosed(f"seat {self.name!r} has no session")
+        return self._token
+
+    async def ask(self, command: Command) -> Reply:
+        """Ask the owner of this seat that takes this command.  Refusals are replies, too."""
+        return await self._ask_host(command, seat=self.name)
+
+    # --- turns -------------------------------------------------------------------------------
+
+    async def prompt(
+        self,
+        text: str,
+        *,
+        token: SessionToken | None = None,
+        model: str = "",
+        images: Sequence[ImageBlock] = (),
+        when_busy: Literal["refuse", "queue"] = "refuse",
+        idempotency_key: str = "",
+    ) -> AsyncIterator[Event]:
+        """Start a turn and give its events; the last is `TurnEnded`.
+
+        Leaving the loop does not stop the turn.
+
+        Args:
+            token: refuse the start unless this is still the session; None takes
+                the current one.
+            model: a model string for this turn alone.
+            when_busy: what to do while another turn runs.
+
+        Raises:
+            Refused: the turn was not started (`TurnBusy`, `Stale`, `ModelUnavailable`, ...).
+        """
+        command = StartTurn(
+            text=text,
+            images=tuple(images),
+            token=token,
+            model=model,
+            when_busy=when_busy,
+            idempotency_key=idempotency_key,
+        )
+        subscription = self._bus.subscribe(seat=self.name)
+        try:
+            reply = await self.ask(command)
+            if not isinstance(reply, TurnAccepted | TurnQueued):
+                raise _refused(reply)
+            async for published in subscription:
+                event = published.event
+                if self._owner_gone(event, reply):
+                    break
+                if isinstance(event, EventsMissed) or _turn_of(event) == reply.turn_id:
+                    yield event
+                if isinstance(event, TurnEnded) and event.turn_id == reply.turn_id:
+                    return
+            yield TurnEnded(turn_id=reply.turn_id, stop_reason="owner_lost")
+        finally:
+            subscription.close()
+
+    async def stop(self, turn_id: TurnId | None = None, cause: StopCause = "user") -> Reply:
+        """Stop the turn with this id, and no other; without an id the one that runs now.
+
+        Answered at once: `TurnStopping` with the texts that waited, or `TurnNotRunning`.
+        """
+        if turn_id is not None:
+            return await self.ask(StopTurn(turn_id=turn_id, cause=cause))
+        return await self.ask(CancelTurn())
+
+    async def wait_idle(self) -> None:
+        """Return when no turn runs and none waits."""
+        subscription = self._bus.subscribe(seat=self.name)
+        try:
+            while not await self._is_idle():
+                async for published in subscription:
+                    if isinstance(published.event, TurnEnded | OwnerLost | OwnerRestarted):
+                        break
+                else:
+                    return
+        finally:
+            subscription.close()
+
+    # --- approvals -----------------------------------------------------------------------------
+
+    async def approvals(self) -> tuple[Request, ...]:
+        """What waits for an answer."""
+        reply = await self.ask(GetApprovals())
+        if isinstance(reply, ApprovalsOpen):
+            return reply.requests
+        raise _refused(reply)
+
+    async def answer(self, request_id: RequestId, choice: Choice) -> Reply:
+        """Answer one request: `Applied`, or `Superseded` or `Expired` where it is over."""
+        return await self.ask(AnswerApproval(request_id=request_id, choice=choice))
+
+    # --- sessions ------------------------------------------------------------------------------
+
+    async def open(self, session_id: str) -> SessionOpened:
+        """Swap to a session that exists.
+
+        Raises:
+            Refused: it cannot be opened; the seat has what it had.
+        """
+        return await self._swap(OpenSession(session_id=SessionId(session_id)))
+
+    async def new(self, name: str = "") -> SessionOpened:
+        """Swap to a new, empty session."""
+        return await self._swap(OpenNewSession(name=name))
+
+    async def session(self) -> SessionView:
+        """What the seat has now.
+
+        Raises:
+            Refused: it has no session.
+        """
+        reply = await self.ask(GetSession())
+        if isinstance(reply, SessionView):
+            return reply
+        raise _refused(reply)
+
+    async def park(self) -> SeatParked:
+        """Give up claim and files of an idle seat; its next command takes them again.
+
+        Raises:
+            Refused: the seat is busy.
+        """
+        reply = await self.ask(ParkSeat())
+        if isinstance(reply, SeatParked):
+            return reply
+        raise _refused(reply)
+
+    def close(self) -> None:
+        """Called by the host when the seat is gone."""
+        self._end_follow()
+
+    # --- inside --------------------------------------------------------------------------------
+
+    async def _swap(self, command: OpenSession | OpenNewSession) -> SessionOpened:
+        reply = await self.ask(command)
+        if isinstance(reply, SessionOpened):
+            return reply
+        raise _refused(reply)
+
+    async def _is_idle(self) -> bool:
+        reply = await self.ask(GetTurn())
+        return not (isinstance(reply, TurnView) and (reply.turn_id or reply.queued))
+
+    def _seen(self, published: Published) -> None:
+        if isinstance(published.event, SessionChanged):
+            self._token = published.event.token
+
+    def _owner_gone(self, event: Event, reply: TurnAccepted | TurnQueued) -> bool:
+        """A queued turn dies with its owner before it has a stream to end."""
+        if not isinstance(event, OwnerLost | OwnerRestarted) or isinstance(reply, TurnAccepted):
+            return False
+        return event.owner == f"{self.name}/turn"
+
+
+def _turn_of(event: Event) -> str | None:
+    request = getattr(event, "request", None)
+    turn: str | None = getattr(request or event, "turn_id", None)
+    return turn
+
+
+def _refused(reply: Reply) -> Refused:
+    if isinstance(reply, Refusal):
+        return Refused(reply)
+    return Refused(Unhandled(message=type(reply).__name__))

@@ -1,0 +1,227 @@
+"""The only wiring: which owners there are, who carries out their effects, what goes where."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tenure.actors.approval import ApprovalActor
+from tenure.actors.session import SessionActor
+from tenure.actors.settings import SettingsActor
+from tenure.actors.turn import TurnActor
+from tenure.messages.approval import (
+    AnswerApproval,
+    AskUser,
+    DecideCall,
+    DecisionTaken,
+    EndSessionGrants,
+    GetApprovals,
+    PreviewCall,
+    RevokeApprovals,
+)
+from tenure.messages.base import Command, Event, Outcome
+from tenure.messages.models import Model
+from tenure.messages.session import (
+    AppendEntries,
+    AppendRecords,
+    CancelTurn,
+    CloseTranscript,
+    ContinueSession,
+    GetSession,
+    NoteSeat,
+    OpenNewSession,
+    OpenSession,
+    OpenTranscript,
+    ParkSeat,
+    ReadSeat,
+    SettleCalls,
+    SettleTranscript,
+    StartTurn,
+)
+from tenure.messages.settings import (
+    GetPolicy,
+    GetSettings,
+    PolicyChanged,
+    ReadSettings,
+    SetMode,
+    SetModel,
+    SettingsRead,
+    SetToolPolicy,
+    WriteSettings,
+)
+from tenure.messages.tokens import Role, TurnId
+from tenure.messages.turn import (
+    AbandonDrain,
+    AttachSession,
+    CallModel,
+    DrainTurn,
+    GetTurn,
+    PrepareTurn,
+    RunTool,
+    RunTurn,
+    StopActiveTurn,
+    StopTurn,
+    TurnEnded,
+    TurnStarted,
+    Wait,
+)
+from tenure.runtime.doors.approver import Approve, Approver
+from tenure.runtime.doors.claims import Claims
+from tenure.runtime.doors.context import Context
+from tenure.runtime.doors.leaves import Leaves
+from tenure.runtime.doors.models.door import Models
+from tenure.runtime.doors.pause import Pause
+from tenure.runtime.doors.settings_file import SettingsFile
+from tenure.runtime.doors.tools.door import AnyTool, Tools
+from tenure.runtime.doors.transcripts import Transcripts
+from tenure.runtime.effects import Handlers
+from tenure.runtime.streams import StreamRule
+from tenure.runtime.supervisor import OwnerSpec
+
+TAKEN_BY: Mapping[type[Command], Role] = {
+    OpenSession: "session",
+    OpenNewSession: "session",
+    ContinueSession: "session",
+    AppendEntries: "session",
+    StartTurn: "session",
+    CancelTurn: "session",
+    SettleCalls: "session",
+    ParkSeat: "session",
+    GetSession: "session",
+    RunTurn: "turn",
+    StopTurn: "turn",
+    StopActiveTurn: "turn",
+    DrainTurn: "turn",
+    AbandonDrain: "turn",
+    AttachSession: "turn",
+    GetTurn: "turn",
+    DecideCall: "approval",
+    DecisionTaken: "approval",
+    AnswerApproval: "approval",
+    RevokeApprovals: "approval",
+    EndSessionGrants: "approval",
+    GetApprovals: "approval",
+    GetSettings: "settings",
+    GetPolicy: "settings",
+    SetToolPolicy: "settings",
+    SetMode: "settings",
+    SetModel: "settings",
+}
+"""Which owner takes which command."""
+
+BETWEEN_OWNERS: frozenset[type[Command]] = frozenset(
+    {
+        RunTurn,
+        StopActiveTurn,
+        DrainTurn,
+        AbandonDrain,
+        AttachSession,
+        SettleCalls,
+        DecideCall,
+        DecisionTaken,
+        RevokeApprovals,
+        EndSessionGrants,
+    }
+)
+"""Commands that only owners send each other: from outside they would go round a check."""
+
+EVENT_ROUTES: Mapping[type[Event], Role] = {PolicyChanged: "approval"}
+"""Events that are mail, too: to every owner of that role."""
+
+
+def _turn_of(event: Event) -> str:
+    assert isinstance(event, TurnStarted | TurnEnded)
+    return event.turn_id
+
+
+def _turn_lost(turn_id: str) -> Event:
+    return TurnEnded(
+        turn_id=TurnId(turn_id),
+        stop_reason="owner_lost",
+        error="the owner of this turn failed; what was durable is in the transcript",
+    )
+
+
+STREAMS = (StreamRule(opens=TurnStarted, ends=TurnEnded, key=_turn_of, lost=_turn_lost),)
+"""A turn that began is ended, also when its owner dies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """Every door that is built on the leaves, of one host."""
+
+    claims: Claims
+    transcripts: Transcripts
+    tools: Tools
+    models: Models
+    settings: SettingsFile
+    approver: Approver
+    pause: Pause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What an embedder may choose; see `Host.open`."""
+
+    model: str | Model | None = None
+    base_url: str = ""
+    approve: Approve | None = None
+    tools: tuple[AnyTool, ...] = ()
+    settings: Mapping[str, object] | None = None
+
+
+def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors:
+    claims = Claims(leaves, host_id)
+    transcripts = Transcripts(leaves, root, claims, host_id)
+    tools = Tools(leaves, root, wishes.tools)
+    default = "librarian" if wishes.model is None else wishes.model
+    return Doors(
+        claims=claims,
+        transcripts=transcripts,
+        tools=tools,
+        models=Models(leaves, transcripts, tools, default, wishes.base_url),
+        settings=SettingsFile(leaves, root, claims, wishes.settings or {}),
+        approver=Approver(wishes.approve),
+        pause=Pause(leaves.clock),
+    )
+
+
+def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
+    """Who carries out which effect."""
+
+    async def prepare(effect: PrepareTurn, context: Context) -> Outcome:
+        # A host without a model of its own takes the one in the settings, read anew.
+        if wishes.model is None and not effect.model:
+            outcome = await doors.settings.read(ReadSettings(), context)
+            if isinstance(outcome, SettingsRead):
+                found = outcome.settings
+                doors.models.choose(found.model, wishes.base_url or found.base_url)
+        return await doors.models.prepare(effect, context)
+
+    return {
+        ReadSeat: doors.transcripts.read_seat,
+        OpenTranscript: doors.transcripts.open,
+        AppendRecords: doors.transcripts.append,
+        NoteSeat: doors.transcripts.note_seat,
+        CloseTranscript: doors.transcripts.close,
+        SettleTranscript: doors.transcripts.settle,
+        PrepareTurn: prepare,
+        CallModel: doors.models.call,
+        RunTool: doors.tools.run,
+        Wait: doors.pause.wait,
+        PreviewCall: doors.tools.preview,
+        AskUser: doors.approver.ask,
+        ReadSettings: doors.settings.read,
+        WriteSettings: doors.settings.write,
+    }
+
+
+HOST_OWNERS = (OwnerSpec(role="settings", owner=SettingsActor),)
+"""Started first, stopped last."""
+
+
+def seat_owners(doors: Doors) -> tuple[OwnerSpec, ...]:
+    """In the order in which they start; the session stops last, with everything written."""
+    return (
+        OwnerSpec(role="session", owner=SessionActor, let_go=doors.transcripts.release_seat),
+        OwnerSpec(role="approval", owner=ApprovalActor),
+        OwnerSpec(role="turn", owner=TurnActor),
+    )

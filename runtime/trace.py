@@ -1,0 +1,68 @@
+"""The trace: every message that was taken and what its step decided, as JSON lines.
+
+One line a step: `{"owner", "incarnation", "message", "taken", "state", "replies",
+"events", "mail", "effects"}`; a step that raised has `"raised"` instead of what
+it decided.  Traces hold what was said; they hold no keys, because messages do not.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from tenure.messages.base import Message
+from tenure.runtime.step import Ask, Cancel, Forward, Mail, Step, Taken, Tell
+
+Write = Callable[[bytes], None]
+"""Takes one whole line, its newline included, and must not block."""
+
+
+class Trace:
+    """Encodes steps and hands the lines on."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+        self._encoder = msgspec.json.Encoder(enc_hook=str)
+
+    def stepped(
+        self, owner: str, incarnation: int, message: Message, taken: Taken, step: Step[Any]
+    ) -> None:
+        self._line(
+            owner=owner,
+            incarnation=incarnation,
+            message=message,
+            taken=taken,
+            state=type(step.state).__name__,
+            replies=step.replies,
+            events=step.events,
+            mail=[_readable(mail) for mail in step.mail],
+            effects=step.effects,
+        )
+
+    def raised(self, owner: str, incarnation: int, message: Message, error: Exception) -> None:
+        self._line(
+            owner=owner,
+            incarnation=incarnation,
+            message=message,
+            raised=f"{type(error).__name__}: {error}",
+        )
+
+    def _line(self, **fields: object) -> None:
+        try:
+            line = self._encoder.encode(fields)
+        except UnicodeEncodeError:
+            # A lone surrogate on its way in: the doors replace it, the trace shows it escaped.
+            line = self._encoder.encode({"owner": fields["owner"], "unencodable": repr(fields)})
+        self._write(line + b"\n")
+
+
+def _readable(mail: Mail) -> dict[str, object]:
+    match mail:
+        case Tell(to, message):
+            return {"tell": to, "message": message}
+        case Ask(to, message, re):
+            return {"ask": to, "message": message, "re": [type(re).__name__, re]}
+        case Forward(to, message, asker):
+            return {"forward": to, "message": message, "asker": asker}
+        case Cancel(key):
+            return {"cancel": key}
