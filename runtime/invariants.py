@@ -1,0 +1,236 @@
+"""What always holds: every invariant, who keeps it, and the tests that would notice.
+
+A guard in the code is an `if` whose line ends with `# guard: SESSION-2`.  Where an
+invariant holds by construction there is no line to take away; a named mutation
+then says how it would be broken.  `python -m tenure.runtime.testing.guards` takes
+each guard away and makes each mutation in a copy, and a witness must fail.
+
+ARCHITECTURE.md shows the same table; `tests/test_architecture.py` keeps the two equal.
+"""
+
+import msgspec
+
+
+class Invariant(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that always holds.  Its number is never used again."""
+
+    id: str
+    """`SESSION-2`."""
+    text: str
+    """What holds, in one or two sentences."""
+    owner: str
+    """Whose code keeps it: an owner's class, or a part of the runtime."""
+    witnesses: tuple[str, ...] = ()
+    """Tests that fail without it: `tests/test_session_swap.py::test_name`."""
+
+
+class Mutation(msgspec.Struct, frozen=True, kw_only=True):
+    """How an invariant that holds by construction would be broken."""
+
+    invariant: str
+    name: str
+    file: str
+    """From the root of the repository: `actors/turn.py`."""
+    before: str
+    """Occurs exactly once in the file."""
+    after: str
+
+
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant(
+        id="BUS-1",
+        owner="bus",
+        text=(
+            "Whoever asks is answered exactly once: a reply, a refusal, `Overloaded`, "
+            "`DeadlinePassed` or `OwnerStopped`, never silence; and every stream of events ends."
+        ),
+    ),
+    Invariant(
+        id="BUS-2",
+        owner="bus",
+        text=(
+            "The command lane is bounded; only a stop that names its turn overtakes; deltas are "
+            "joined, commands never are; outcomes and mail between owners are never refused."
+        ),
+    ),
+    Invariant(
+        id="BUS-3",
+        owner="effects",
+        text="Every effect has exactly one terminal outcome.",
+    ),
+    Invariant(
+        id="SUP-1",
+        owner="supervisor",
+        text=(
+            "A restarted owner starts from disk, after the effects of the dead one have ended; "
+            "restarts have a budget; quarantine and dead letters can be seen."
+        ),
+    ),
+    Invariant(
+        id="CLAIM-1",
+        owner="claims",
+        text=(
+            "A file that two processes could write changes only under its claim: lock, read "
+            "again, decide, write, sync, release."
+        ),
+    ),
+    Invariant(
+        id="CLAIM-2",
+        owner="claims",
+        text=(
+            "A lock dies with its holder and only with it: not with a forked child, not by age, "
+            "not by unlinking its file."
+        ),
+    ),
+    Invariant(
+        id="SESSION-1",
+        owner="SessionActor",
+        text=(
+            "Only the seat's SessionActor moves the seat's active session, one swap at a time, "
+            "in mailbox order."
+        ),
+    ),
+    Invariant(
+        id="SESSION-2",
+        owner="SessionActor",
+        text=(
+            "A write whose token is not current is refused and its sender is told; it is never "
+            "written elsewhere."
+        ),
+    ),
+    Invariant(
+        id="SESSION-3",
+        owner="SessionActor",
+        text=(
+            "An accepted append gets its receipt once it is durable; a failed one leaves no "
+            "bytes; one that nobody can vouch for closes the session for writing."
+        ),
+    ),
+    Invariant(
+        id="SESSION-4",
+        owner="SessionActor",
+        text=(
+            "A swap keeps its order: load, drain, flush, commit, attach, let go. A failure "
+            "before the commit leaves the old session live, its token valid and its queue armed."
+        ),
+    ),
+    Invariant(
+        id="SESSION-5",
+        owner="SessionActor",
+        text=(
+            "Never two live agents in a seat, never one session live in two places, and a late "
+            "event of the old agent never reaches the new file."
+        ),
+    ),
+    Invariant(
+        id="SESSION-6",
+        owner="transcripts",
+        text="Concurrent appends form one chain.",
+    ),
+    Invariant(
+        id="SESSION-7",
+        owner="transcripts",
+        text="Opening never loses a readable entry, and never raises on damage.",
+    ),
+    Invariant(
+        id="SESSION-8",
+        owner="transcripts",
+        text="Reading never writes.",
+    ),
+    Invariant(
+        id="TURN-1",
+        owner="TurnActor",
+        text=(
+            "One turn at a time in a seat; a second start is `TurnBusy`, or is queued, as its "
+            "sender asked."
+        ),
+    ),
+    Invariant(
+        id="TURN-2",
+        owner="TurnActor",
+        text=(
+            "A stop names the turn it stops, and its cause; a late stop is `TurnNotRunning`. "
+            "A cancel without an id is bound to the turn that runs when it is taken."
+        ),
+    ),
+    Invariant(
+        id="TURN-3",
+        owner="TurnActor",
+        text="A stop empties the queue before it aborts, and gives the dropped texts back.",
+    ),
+    Invariant(
+        id="TURN-4",
+        owner="TurnActor",
+        text="A late outcome of a turn that ended changes nothing.",
+    ),
+    Invariant(
+        id="TURN-6",
+        owner="SessionActor",
+        text="A stale token never starts a turn.",
+    ),
+    Invariant(
+        id="TURN-7",
+        owner="TurnActor",
+        text="Every tool call has exactly one result in the transcript.",
+    ),
+    Invariant(
+        id="TURN-8",
+        owner="TurnActor",
+        text=(
+            "The user's message is durable before the model is called, the model's message "
+            "before its tools run, the tools' results before the next call."
+        ),
+    ),
+    Invariant(
+        id="TURN-9",
+        owner="TurnActor",
+        text="Every cause stops a turn in the one way; stopping one seat never touches another.",
+    ),
+    Invariant(
+        id="APPROVE-1",
+        owner="ApprovalActor",
+        text="One open request for a tool call.",
+    ),
+    Invariant(
+        id="APPROVE-2",
+        owner="ApprovalActor",
+        text="Allow, deny and stop are types, never inferred from text.",
+    ),
+    Invariant(
+        id="APPROVE-3",
+        owner="TurnActor",
+        text="A denial never stops the turn.",
+    ),
+    Invariant(
+        id="APPROVE-4",
+        owner="ApprovalActor",
+        text=(
+            "An answer counts once, and only for its own request: bound to session, turn, call, "
+            "arguments, the previewed file and the policy. A late or foreign one is refused, and "
+            "a change of policy decides anew what is open."
+        ),
+    ),
+    Invariant(
+        id="APPROVE-5",
+        owner="SettingsActor",
+        text=(
+            "A remembered choice is written by the SettingsActor alone, and only once it took "
+            "effect."
+        ),
+    ),
+    Invariant(
+        id="APPROVE-6",
+        owner="ApprovalActor",
+        text=(
+            "Requests are revoked when their turn ends, their session is swapped or their seat "
+            "closes."
+        ),
+    ),
+    Invariant(
+        id="TOOL-1",
+        owner="tools",
+        text="A tool reads and writes only inside the root, and never in `.tenure/`.",
+    ),
+)
+
+MUTATIONS: tuple[Mutation, ...] = ()
