@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tenure.messages.tokens import Holder
 from tenure.runtime.doors.claims import (
     ClaimBusy,
     ClaimLost,
@@ -132,7 +133,7 @@ def test_a_killed_holder_leaves_the_lock_free_and_a_stopped_one_keeps_it() -> No
     assert claim.record.epoch == 4
 
 
-def disk_holder(disk: MemoryDisk) -> object:
+def disk_holder(disk: MemoryDisk) -> Holder:
     found = new_claims(disk).peek(PATH)
     assert found is not None
     return found.holder

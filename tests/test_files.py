@@ -163,6 +163,20 @@ def test_work_runs_beside_the_event_loop_and_no_more_than_the_threads_at_once() 
     assert running == []
 
 
+def test_work_that_waits_for_other_work_gets_a_thread_although_one_was_idle_before() -> None:
+    """An idle thread counts for one job: the next ones get threads of their own."""
+
+    async def scenario() -> None:
+        workers = ThreadWorkers(threads_max=4)
+        for _ in range(20):
+            await workers.run(int)
+            met = threading.Barrier(4)
+            await asyncio.gather(*(workers.run(met.wait, 10) for _ in range(4)))
+        await workers.close()
+
+    asyncio.run(scenario())
+
+
 def worker_threads() -> int:
     return sum(thread.name.startswith("tenure-worker_") for thread in threading.enumerate())
 

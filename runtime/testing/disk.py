@@ -214,7 +214,8 @@ class MemoryDisk:
                     folders.pop()
                     names.pop()
                 continue
-            if len(os.fsencode(name)) > NAME_BYTES_MAX:
+            # A character has four bytes at most: short names need no counting.
+            if len(name) > NAME_BYTES_MAX // 4 and len(os.fsencode(name)) > NAME_BYTES_MAX:
                 raise _error(errno.ENAMETOOLONG, path)
             node = folders[-1].names.get(name)
             if not left:
