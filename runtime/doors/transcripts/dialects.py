@@ -38,7 +38,7 @@ def read_header(line: bytes, *, terminated: bool) -> Header:
 
 
 def _no_header(line: bytes, terminated: bool) -> str:
-    if not line.strip(b"\0"):
+    if line and not line.strip(b"\0"):
         return "it holds only zero bytes: the disk lost it"
     if b"\0" in line:
         return "it is not a text file"
