@@ -24,7 +24,7 @@ from tenure.runtime.doors.tools.text import (
     decode_text,
     digest_of,
     digest_of_bytes,
-    lines_in,
+    extent,
     read_whole,
     shown,
 )
@@ -101,6 +101,8 @@ class Rename:
         workspace.refuse_fence(target)
         if workspace.stat(target) is not None:
             raise _taken(target)
+        if target.real.startswith(source.real + "/"):
+            raise ToolRefused(f"{shown(source.path)} cannot be moved into itself")
         if found.kind == "folder" and workspace.holds_hidden(source):
             raise ToolRefused(
                 f"{shown(source.path)} holds names that are hidden from tools; "
@@ -196,7 +198,7 @@ class Delete:
             path=place.path,
             diff=unified_diff(text, None, place.path),
             digest=digest_of_bytes(data),
-            summary=f"deletes {name}: {counted(lines_in(text), 'line')}, {counted(len(data), 'byte')}. {kept}",
+            summary=f"deletes {name}: {extent(text, data)}. {kept}",
         )
 
     def _asked(self, call: ToolCall) -> tuple[Workspace, Place, FileStat]:
@@ -241,7 +243,10 @@ def confirm_unchanged(workspace: Workspace, place: Place, found: FileStat) -> No
         ToolRefused: the place moved, or something else is there by now.
     """
     workspace.confirm(place)
-    if workspace.stat(place) != found:
+    now = workspace.stat(place)
+    # Of a folder only its identity counts: what is in it may go on changing.
+    same = now is not None and (now.device, now.inode) == (found.device, found.inode)
+    if not same or (found.kind != "folder" and now != found):
         raise ToolRefused(
             f"{shown(place.path)} changed while the tool ran, nothing was moved. Look at it again"
         )

@@ -139,6 +139,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+def extent(text: str, data: bytes) -> str:
+    """`2 lines, 34 bytes`."""
+    return f"{counted(lines_in(text), 'line')}, {counted(len(data), 'byte')}"
+
+
 def take_lines(file: File, first: int, count: int, column: int, columns: int) -> LineRange:
     """`count` lines from line `first`, of each `columns` characters from `column`, both from 1.
 

@@ -24,7 +24,7 @@ from tenure.runtime.doors.tools.text import (
     decode_text,
     digest_of,
     digest_of_bytes,
-    lines_in,
+    extent,
     read_whole,
     shown,
 )
@@ -76,7 +76,7 @@ class Write:
         check_preview(call.expects, before, place)
         change = FileChange(place=place, found=found, data=data)
         warning = put_file(workspace, self._entropy.fresh(), change)
-        what = f"wrote {shown(place.path)}: {_size(asked.content, data)}"
+        what = f"wrote {shown(place.path)}: {extent(asked.content, data)}"
         details = {
             "path": place.path,
             "created": found is None,
@@ -94,9 +94,9 @@ class Write:
                 path=place.path,
                 diff=unified_diff(None, asked.content, place.path),
                 digest=ABSENT,
-                summary=f"new file {name}: {_size(asked.content, data)}",
+                summary=f"new file {name}: {extent(asked.content, data)}",
             )
-        summary = f"replaces {name}: {_size(asked.content, data)}"
+        summary = f"replaces {name}: {extent(asked.content, data)}"
         try:
             old = read_whole(self._files, place.real, CONTENT_BYTES_MAX, place.path)
             before = decode_text(old, place.path)
@@ -194,10 +194,6 @@ class Edit:
         place = workspace.target(asked.path)
         workspace.refuse_fence(place)
         return asked, workspace, place
-
-
-def _size(text: str, data: bytes) -> str:
-    return f"{counted(lines_in(text), 'line')}, {counted(len(data), 'byte')}"
 
 
 def _encoded(content: str) -> bytes:
