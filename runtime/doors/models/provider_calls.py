@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
 )
 from pydantic_ai.models import Model as LibraryModel
-from pydantic_ai.models import ModelRequestParameters, infer_model
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse, infer_model
 from pydantic_ai.providers import infer_provider, infer_provider_class
 
 from tenure.messages.content import Cost, StopReason, Usage
@@ -34,7 +34,7 @@ from tenure.messages.models import (
 from tenure.runtime.doors import http
 from tenure.runtime.doors.models.answer import failed
 from tenure.runtime.doors.models.names import ModelName, NotAvailable
-from tenure.runtime.doors.models.provider_failures import failure_of
+from tenure.runtime.doors.models.provider_failures import Unreadable, failure_of
 from tenure.runtime.doors.models.provider_messages import library_messages, library_tools
 from tenure.runtime.doors.models.provider_part import provider_part_of
 from tenure.runtime.doors.models.providers import KEYS, OPTIONAL_KEYS
@@ -107,7 +107,7 @@ class ProviderModel:
             ),
         )
         async with stream as response:
-            async for event in response:
+            async for event in _readable(response):
                 piece = _piece(event)
                 if piece is not None:
                     yield piece
@@ -138,6 +138,15 @@ class ProviderModel:
             api=APIS.get(self._name.provider, "pydantic-ai"),
             provider_part=provider_part_of(whole),
         )
+
+
+async def _readable(response: StreamedResponse) -> AsyncGenerator[Any, None]:
+    """The events of a stream, where a chunk of the wrong shape is the provider's fault."""
+    try:
+        async for event in response:
+            yield event
+    except (AttributeError, AssertionError, LookupError, TypeError, ValueError) as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from error
 
 
 def check_other(name: ModelName, unknown: str) -> None:

@@ -47,6 +47,10 @@ _SECRETS = re.compile(
 )
 
 
+class Unreadable(Exception):
+    """What came over the connection is not of the shape that the interface promises."""
+
+
 def failure_of(error: BaseException, name: ModelName, key: str) -> ModelFailure:
     """The failure that an exception of the library or of an SDK stands for.
 
@@ -100,7 +104,7 @@ def _kind_of_status(status: int) -> FailureKind:
 
 def _is_transport(error: BaseException) -> bool:
     """Whether the connection failed, or what came over it could not be read."""
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | OSError | EOFError):
+    if isinstance(error, Unreadable | json.JSONDecodeError | UnicodeDecodeError | OSError):
         return True
     module = type(error).__module__.partition(".")[0]
     return module in ("httpx", "httpx2", "httpcore", "httpcore2", "h11")
