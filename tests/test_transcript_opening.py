@@ -46,7 +46,7 @@ def sealed(number, body, *, epoch=1, parent=None):
 
 HEADER = encode_header("s1", 0, "/work")[:-1]
 
-# --- a new session -------------------------------------------------------------------------
+# --- a new session -----------------------------------------------------------------------
 
 
 def test_nothing_is_made_before_the_first_entry(machine):
@@ -90,7 +90,7 @@ def test_new_session_that_was_closed_unwritten_is_the_same_again(machine):
     assert len(machine.lines(first.path)) == 3
 
 
-# --- epochs and claims -----------------------------------------------------------------------
+# --- epochs and claims -------------------------------------------------------------------
 
 
 def test_every_opening_moves_the_epoch(machine):
@@ -259,7 +259,7 @@ def test_close_lets_go_even_where_the_mark_cannot_be_written(machine):
     assert machine.seat("b").open(ById(session_id=seat.id)).token.epoch == 2
 
 
-# --- the tail --------------------------------------------------------------------------------
+# --- the tail ----------------------------------------------------------------------------
 
 
 def test_torn_tail_is_kept_aside_and_cut_at_every_byte():
@@ -342,7 +342,7 @@ def test_damage_in_the_middle_stays_in_the_file(machine):
     assert machine.content(path).startswith(before)
 
 
-# --- calls without a result ----------------------------------------------------------------------
+# --- calls without a result --------------------------------------------------------------
 
 
 def test_open_calls_get_one_result_each_when_the_session_is_opened(machine):
@@ -417,7 +417,7 @@ def test_session_is_not_opened_where_its_calls_cannot_be_settled(machine):
     assert machine.seat("c").open(ById(session_id=seat.id)).settled == 1
 
 
-# --- counters --------------------------------------------------------------------------------
+# --- counters ----------------------------------------------------------------------------
 
 
 def test_counters_and_keys_come_back_from_the_file(machine):
@@ -432,7 +432,7 @@ def test_counters_and_keys_come_back_from_the_file(machine):
     assert opened.leaf == ids[-1]
 
 
-# --- which session ---------------------------------------------------------------------------
+# --- which session -----------------------------------------------------------------------
 
 
 def test_unknown_session_is_not_found_and_leaves_no_trace(machine):
@@ -510,7 +510,7 @@ def test_newest_is_a_new_session_where_there_is_none(machine):
     assert (opened.entries, opened.token.epoch) == (0, 1)
 
 
-# --- what cannot be opened ---------------------------------------------------------------------
+# --- what cannot be opened ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -560,7 +560,7 @@ def test_session_that_cannot_be_locked_is_refused(machine):
     assert "no locks available" in refusal.reason
 
 
-# --- older dialects ------------------------------------------------------------------------------
+# --- older dialects ----------------------------------------------------------------------
 
 
 def test_older_dialect_is_replaced_and_its_bytes_are_kept_beside_it(machine):
@@ -595,7 +595,7 @@ def test_older_backup_is_never_replaced(machine):
     assert machine.content(f"{path}.v2.bak-2").startswith(b'{"type":"session","version":2')
 
 
-# --- seat records ----------------------------------------------------------------------------------
+# --- seat records ------------------------------------------------------------------------
 
 
 def test_seat_is_remembered_within_its_host(machine):

@@ -133,7 +133,7 @@ def test_record_of_an_epoch_that_was_never_claimed_is_counted():
     assert scan(data, claim_epoch=2).epoch_max == 9
 
 
-# --- the end of the file -------------------------------------------------------------------
+# --- the end of the file -----------------------------------------------------------------
 
 
 def test_unfinished_last_line_is_counted_and_not_served_at_every_length():
@@ -164,7 +164,7 @@ def test_header_alone_without_newline_is_an_empty_session():
     assert found.tree.leaf is None
 
 
-# --- counters ------------------------------------------------------------------------------
+# --- counters ----------------------------------------------------------------------------
 
 
 def test_counters_are_the_highest_that_were_written():
@@ -190,7 +190,7 @@ def test_only_the_newest_keys_are_kept():
     assert (len(keys), keys[0], keys[-1]) == (KEYS_KEPT_MAX, "k4", f"k{count}")
 
 
-# --- odd and foreign entries -------------------------------------------------------------------
+# --- odd and foreign entries -------------------------------------------------------------
 
 
 def test_entries_with_one_id_are_both_kept():
@@ -236,8 +236,9 @@ def test_fields_of_unexpected_types_are_no_damage():
 
 
 def test_lone_surrogate_in_a_foreign_line_is_replaced_and_served():
-    entry = rb'{"type":"message","id":"f","parentId":null,"message":{"role":"user","content":"\ud83d!"}}'
-    found = scan(HEADER + entry + b"\n")
+    message = rb'{"role":"user","content":"\ud83d!"}'
+    entry = b'{"type":"message","id":"f","parentId":null,"message":%b}\n' % message
+    found = scan(HEADER + entry)
     assert texts(found) == ["user: \ufffd!"]
     assert found.damage.count == 0
 
@@ -252,7 +253,7 @@ def test_leaf_entry_of_later_releases_of_pi_moves_the_leaf():
     assert scan(data + nowhere).tree.leaf == "l"
 
 
-# --- formats -------------------------------------------------------------------------------------
+# --- formats -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -265,7 +265,7 @@ class Transcripts:
         del self._noted[live.seat]
 
     async def _let_go(self, live: LiveTranscript, farewell: Farewell) -> str:
-        del self._live[live.session_id]
+        self._live.pop(live.session_id, None)
         if isinstance(live.grip, Planned):
             self._unwritten[live.seat] = live
         work = partial(let_go, self._ground, live, farewell)
