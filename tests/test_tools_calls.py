@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from tools_world import CONTEXT, Bench, disk_leaves, text
 
+from tenure.messages.approval import Preview
 from tenure.messages.content import ImageBlock, TextBlock
 from tenure.messages.models import ToolSpec
 from tenure.messages.tokens import CallId, TurnId
 from tenure.messages.turn import RunTool, ToolCallDone
 from tenure.runtime.doors.tools.door import RESULT_CHARS_MAX, Tools
 from tenure.runtime.doors.tools.functions import function_tool
-from tenure.runtime.doors.tools.tool import ToolRefused, ToolResult
+from tenure.runtime.doors.tools.tool import ToolCall, ToolRefused, ToolResult, text_result
 
 
 def spec(name: str = "weather", **more: Any) -> ToolSpec:
@@ -215,6 +216,29 @@ def test_an_object_with_an_async_call_is_an_async_function(tmp_path: Path) -> No
             return city
 
     assert Bench(tmp_path, None, function_tool(spec(), Weather())).ok("weather", city="x") == "x"
+
+
+def test_a_tool_of_ones_own_may_block_or_be_async_and_show_previews(tmp_path: Path) -> None:
+    class Later:
+        spec = spec("later")
+
+        async def run(self, call: ToolCall) -> ToolResult:
+            await asyncio.sleep(0)
+            return text_result(f"{call.tool} {call.call_id} {call.arguments}")
+
+    class Stamp:
+        spec = spec("stamp", previews=True)
+
+        def run(self, call: ToolCall) -> ToolResult:
+            return text_result(call.expects)
+
+        def preview(self, call: ToolCall) -> Preview:
+            return Preview(path="a", diff="", digest="d", summary="stamps a")
+
+    bench = Bench(tmp_path, None, Later(), Stamp())
+    assert bench.ok("later", n=1) == "later c1 {'n': 1}"
+    assert bench.ok("stamp", expects="d") == "d"
+    assert bench.shown("stamp").preview.summary == "stamps a"
 
 
 def test_an_extra_tool_takes_the_place_of_a_workspace_tool(tmp_path: Path) -> None:

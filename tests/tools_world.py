@@ -9,7 +9,8 @@ from tenure.messages.tokens import CallId, RequestId, TurnId
 from tenure.messages.turn import RunTool, ToolCallDone
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves, system_leaves
-from tenure.runtime.doors.tools.door import AnyTool, Tools
+from tenure.runtime.doors.tools.door import Tools
+from tenure.runtime.doors.tools.tool import AnyTool
 from tenure.runtime.testing.clock import ManualClock
 from tenure.runtime.testing.entropy import SeededEntropy
 from tenure.runtime.testing.workers import InlineWorkers

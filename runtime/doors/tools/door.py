@@ -5,6 +5,9 @@ that leads out, a disk that refuses: each becomes an error *result*, which tells
 the model what to do, and the turn goes on.
 """
 
+import inspect
+from typing import cast
+
 from tenure.messages.approval import CallNotPreviewed, CallPreviewed, Preview, PreviewCall
 from tenure.messages.base import Outcome
 from tenure.messages.content import TextBlock, UserBlock
@@ -12,12 +15,13 @@ from tenure.messages.models import ToolSpec
 from tenure.messages.turn import RunTool, ToolCallDone
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
-from tenure.runtime.doors.tools.functions import AsyncFunction
 from tenure.runtime.doors.tools.moving import Delete, Rename
 from tenure.runtime.doors.tools.reading import List, Read
 from tenure.runtime.doors.tools.searching import Search
 from tenure.runtime.doors.tools.tool import (
     INVALID_JSON,
+    AnyTool,
+    AsyncTool,
     PreviewingTool,
     Tool,
     ToolCall,
@@ -29,8 +33,6 @@ from tenure.runtime.doors.tools.writing import Edit, Write
 
 RESULT_CHARS_MAX = 50_000
 INVALID_SHOWN_CHARS = 200
-
-AnyTool = Tool | AsyncFunction
 
 
 class Tools:
@@ -106,9 +108,9 @@ class Tools:
     async def _result(self, call: ToolCall) -> ToolResult:
         try:
             tool = self._found(call)
-            if isinstance(tool, AsyncFunction):
-                return await tool.run(call)
-            return await self._workers.run(tool.run, call)
+            if inspect.iscoroutinefunction(tool.run):
+                return await cast(AsyncTool, tool).run(call)
+            return await self._workers.run(cast(Tool, tool).run, call)
         except OSError as refused:
             if call.tool not in self._own:
                 return error_result(_reason(refused))

@@ -1,6 +1,6 @@
 """What a tool is: a spec that the model sees, and something that runs.
 
-A tool of the workspace, or any that blocks, has `spec` and `run(call)`.  It
+A tool has `spec` and `run(call)`, which blocks or is a coroutine function.  It
 returns a `ToolResult`, or raises `ToolRefused` with a sentence that tells the
 model what was wrong and what to do.  An embedder makes one of a plain function
 with `function_tool` (functions.py).
@@ -61,6 +61,18 @@ class Tool(Protocol):
     def spec(self) -> ToolSpec: ...
 
     def run(self, call: ToolCall) -> ToolResult: ...
+
+
+class AsyncTool(Protocol):
+    """A tool whose `run` is a coroutine function; a stop cancels its task."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    async def run(self, call: ToolCall) -> ToolResult: ...
+
+
+AnyTool = Tool | AsyncTool
 
 
 @runtime_checkable

@@ -215,6 +215,8 @@ def _closed_name(name: str) -> bool:
     Some fold case, some compose or drop characters, some cut dots and blanks
     at the end; none of these spellings is a name that a workspace needs.
     """
+    if name.isascii():
+        return name.lower().rstrip(". ").split(":")[0] == CLOSED_NAME
     folded = unicodedata.normalize("NFKC", name).casefold()
     plain = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Mn", "Cc"))
     return plain.rstrip(". ").split(":")[0] == CLOSED_NAME
