@@ -8,7 +8,7 @@ owner still had under way is ordered before what its successor begins.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from tenure.messages.base import Effect, Outcome
 from tenure.runtime.doors.context import Context
@@ -18,8 +18,17 @@ Handler = Callable[[Any, Context], Awaitable[Outcome]]
 
 Handlers = Mapping[type[Effect], Handler]
 
-Post = Callable[[Outcome], None]
-"""Puts an outcome into the mailbox of the owner's incarnation that wanted it."""
+
+class Wanted(Protocol):
+    """Who wanted an effect: the incarnation of an owner, while it lives."""
+
+    def progress(self, outcome: Outcome) -> None:
+        """Deliver an outcome that is not the last."""
+        ...
+
+    def end(self, outcome: Outcome) -> None:
+        """Deliver the one terminal outcome."""
+        ...
 
 
 class EffectRunner:
@@ -31,7 +40,7 @@ class EffectRunner:
         self._handlers = handlers
         self._address = address
         self._seat = seat
-        self._queue: deque[tuple[Effect, Post]] | None = None
+        self._queue: deque[tuple[Effect, Wanted]] | None = None
         self._current: Effect | None = None
         self._beside: dict[asyncio.Task[Outcome], Effect] | None = None
         self._tasks: set[asyncio.Task[None]] | None = None
@@ -44,13 +53,13 @@ class EffectRunner:
         beside = list((self._beside or {}).values())
         return tuple(type(effect).__name__ for effect in [*running, *waiting, *beside])
 
-    def start(self, effect: Effect, post: Post) -> None:
+    def start(self, effect: Effect, wanted: Wanted) -> None:
         if effect.concurrent:
-            self._start_beside(effect, post)
+            self._start_beside(effect, wanted)
             return
         if self._queue is None:
             self._queue = deque()
-        self._queue.append((effect, post))
+        self._queue.append((effect, wanted))
         if not self._tasks:
             self._tasks = {asyncio.get_running_loop().create_task(self._run_queue())}
 
@@ -87,8 +96,8 @@ class EffectRunner:
         while running := {*(self._beside or ()), *(self._tasks or ())}:
             await asyncio.wait(running)
 
-    def _start_beside(self, effect: Effect, post: Post) -> None:
-        task = asyncio.get_running_loop().create_task(self._carry_out(effect, post))
+    def _start_beside(self, effect: Effect, wanted: Wanted) -> None:
+        task = asyncio.get_running_loop().create_task(self._carry_out(effect, wanted))
         if self._beside is None:
             self._beside = {}
         self._beside[task] = effect
@@ -100,7 +109,7 @@ class EffectRunner:
                 self._beside.pop(task, None)
                 if not self._beside:
                     self._beside = None
-            post(_outcome_of(effect, task))
+            wanted.end(_outcome_of(effect, task))
 
         task.add_done_callback(end)
 
@@ -108,19 +117,19 @@ class EffectRunner:
         queue = self._queue
         try:
             while queue:
-                effect, post = queue.popleft()
+                effect, wanted = queue.popleft()
                 self._current = effect
                 try:
-                    outcome = await self._carry_out(effect, post)
+                    outcome = await self._carry_out(effect, wanted)
                 except Exception as error:
                     outcome = effect.failed(_say(error))
                 except asyncio.CancelledError:
                     # The host is torn down around us: whoever waits is told first.
-                    post(effect.failed("cancelled"))
+                    wanted.end(effect.failed("cancelled"))
                     raise
                 finally:
                     self._current = None
-                post(outcome)
+                wanted.end(outcome)
         finally:
             self._fail_queue("its owner ended before it began")
             self._queue = None
@@ -128,11 +137,11 @@ class EffectRunner:
 
     def _fail_queue(self, reason: str) -> None:
         while self._queue:
-            effect, post = self._queue.popleft()
-            post(effect.failed(reason))
+            effect, wanted = self._queue.popleft()
+            wanted.end(effect.failed(reason))
 
-    async def _carry_out(self, effect: Effect, post: Post) -> Outcome:
-        context = Context(owner=self._address, seat=self._seat, progress=post)
+    async def _carry_out(self, effect: Effect, wanted: Wanted) -> Outcome:
+        context = Context(owner=self._address, seat=self._seat, progress=wanted.progress)
         outcome = await self._handlers[type(effect)](effect, context)
         if not isinstance(outcome, Outcome):
             return effect.failed(f"the handler gave a {type(outcome).__name__}")

@@ -99,6 +99,7 @@ class EventStream:
         self._kept: deque[Published] = deque(maxlen=EVENTS_KEPT_MAX)
         self._readers: list[Subscription] = []
         self._seats: dict[str, _SeatReaders] = {}
+        self._observers: list[Callable[[Published], None]] = []
 
     def publish(self, seat: str, event: Event) -> Published:
         self.seq += 1
@@ -106,12 +107,18 @@ class EventStream:
             host_run=self.host_run, seq_first=self.seq, seq_last=self.seq, seat=seat, event=event
         )
         self._kept.append(published)
+        for observe in self._observers:
+            observe(published)
         for reader in self._readers:
             reader.offer(published)
         mine = self._seats.get(seat)
         if mine is not None:
             mine.offer(published)
         return published
+
+    def observe(self, see: Callable[[Published], None]) -> None:
+        """Call `see` at once for every event, before any reader has it; it must be quick."""
+        self._observers.append(see)
 
     def follow(self, seat: str, see: Callable[[Published], None]) -> Callable[[], None]:
         """Call `see` at once for every event of a seat; it must be quick.  Gives what ends it."""

@@ -47,6 +47,8 @@ from tenure.runtime.doors.transcripts import (
 )
 from tenure.runtime.errors import BadRoot, HostClosed, Refused
 from tenure.runtime.host_sync import SyncHost
+from tenure.runtime.observer import Observer
+from tenure.runtime.owner import DRAIN_MAX
 from tenure.runtime.seat import Seat
 from tenure.runtime.streams import OpenStreams
 from tenure.runtime.supervisor import Quarantined, Supervisor, address_of
@@ -77,13 +79,22 @@ class Host:
     """
 
     def __init__(
-        self, root: str, wishes: Wishes, leaves: Leaves | None = None, trace: str | None = None
+        self,
+        root: str,
+        wishes: Wishes,
+        *,
+        leaves: Leaves | None = None,
+        trace: str | None = None,
+        observers: Sequence[Observer] = (),
+        drain_max: int = DRAIN_MAX,
     ) -> None:
         self._root = root
         self._wishes = wishes
         self._own_leaves = leaves is None
         self._given_leaves = leaves
         self._trace_path = trace
+        self._observers = observers
+        self._drain_max = drain_max
         self._running: _Running | None = None
         self._closing = False
 
@@ -99,6 +110,8 @@ class Host:
         settings: Mapping[str, object] | None = None,
         leaves: Leaves | None = None,
         trace: str | None = None,
+        observers: Sequence[Observer] = (),
+        drain_max: int = DRAIN_MAX,
     ) -> "Host":
         """A host on the folder `root`, to be entered with `async with`.
 
@@ -115,13 +128,23 @@ class Host:
             settings: settings for this run, in the layout of `.tenure/settings.toml`.
             leaves: the outside world; by default the real one.
             trace: a file that gets every message and step as JSON lines.
+            observers: see everything that owners do; see `runtime/observer.py`.
+            drain_max: how many messages one owner handles before others have
+                their turn.
 
         Entering raises `BadRoot` where the root is missing or no folder.
         """
         wishes = Wishes(
             model=model, base_url=base_url, approve=approve, tools=tuple(tools), settings=settings
         )
-        return cls(root, wishes, leaves, trace)
+        return cls(
+            root,
+            wishes,
+            leaves=leaves,
+            trace=trace,
+            observers=observers,
+            drain_max=drain_max,
+        )
 
     @classmethod
     def open_sync(
@@ -152,7 +175,10 @@ class Host:
         leaves = self._given_leaves or system_leaves()
         try:
             root = await leaves.workers.run(_checked_root, leaves, self._root)
-            self._running = _Running(leaves, root, self._wishes, self._trace_path)
+            trace = TraceFile(leaves, self._trace_path) if self._trace_path else None
+            self._running = _Running(
+                leaves, root, self._wishes, trace, self._observers, self._drain_max
+            )
         except BaseException:
             if self._own_leaves:
                 await leaves.workers.close()
@@ -282,7 +308,15 @@ class Host:
 class _Running:
     """All that an open host has."""
 
-    def __init__(self, leaves: Leaves, root: str, wishes: Wishes, trace: str | None) -> None:
+    def __init__(
+        self,
+        leaves: Leaves,
+        root: str,
+        wishes: Wishes,
+        trace_file: TraceFile | None,
+        observers: Sequence[Observer],
+        drain_max: int,
+    ) -> None:
         self.leaves = leaves
         self.root = root
         self.host_id = leaves.entropy.fresh()
@@ -290,15 +324,20 @@ class _Running:
         self.doors: Doors = open_doors(leaves, root, self.host_id, wishes)
         self.seats: dict[str, Seat] = {}
         self.draining = False
-        self.trace_file = TraceFile(leaves, trace) if trace else None
+        self.trace_file = trace_file
+        if trace_file is not None:
+            observers = (*observers, Trace(trace_file.write))
         self.supervisor = Supervisor(
             leaves,
             self.bus,
             handlers_of(self.doors, wishes),
             streams=OpenStreams(STREAMS),
             routes=EVENT_ROUTES,
-            trace=Trace(self.trace_file.write) if self.trace_file else None,
+            observers=observers,
+            drain_max=drain_max,
         )
+        for observer in observers:
+            self.bus.stream.observe(observer.published)
         for spec in HOST_OWNERS:
             self.supervisor.add("", spec)
 

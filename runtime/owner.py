@@ -20,11 +20,14 @@ from tenure.runtime.mailbox import Delivery, Mailbox
 from tenure.runtime.step import AskId, Mail, Step, Taken
 
 DRAIN_MAX = 64
-"""Messages that one owner handles before others have their turn."""
+"""The usual `Shell.drain_max`."""
 
 
 class Shell(Protocol):
     """What an owner needs of the runtime; `runtime/supervisor.py` gives it."""
+
+    drain_max: int
+    """How many messages an owner handles before others have their turn."""
 
     def now_ms(self) -> int: ...
     def fresh(self) -> str: ...
@@ -121,7 +124,7 @@ class Owner(pykka.Actor):
 
     def _drain(self) -> None:
         self._scheduled = False
-        for _ in range(DRAIN_MAX):
+        for _ in range(self._shell.drain_max):
             if self.actor_stopped.is_set():
                 return
             delivery = self._mailbox.take()

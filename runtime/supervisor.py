@@ -9,7 +9,8 @@ lost, and the host lives on.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -28,10 +29,10 @@ from tenure.runtime.bus import Box, Bus
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.effects import EffectRunner, Handlers
 from tenure.runtime.mailbox import Delivery
-from tenure.runtime.owner import Owner
+from tenure.runtime.observer import Observer
+from tenure.runtime.owner import DRAIN_MAX, Owner
 from tenure.runtime.step import Ask, AskId, Cancel, Forward, Mail, Step, Taken, Tell
 from tenure.runtime.streams import OpenStreams
-from tenure.runtime.trace import Trace
 
 RESTARTS_MAX = 3
 RESTARTS_WITHIN_S = 5.0
@@ -90,7 +91,8 @@ class Supervisor:
         *,
         streams: OpenStreams,
         routes: Mapping[type[Event], Role],
-        trace: Trace | None = None,
+        observers: Sequence[Observer] = (),
+        drain_max: int = DRAIN_MAX,
     ) -> None:
         self.bus = bus
         self.quarantine: deque[Quarantined] = deque(maxlen=QUARANTINE_KEPT_MAX)
@@ -98,7 +100,9 @@ class Supervisor:
         self._handlers = handlers
         self._streams = streams
         self._routes = routes
-        self._trace = trace
+        self.observers = list(observers)
+        self.drain_max = drain_max
+        self._effects_started = count(1)
         self._slots: dict[str, Slot] = {}
         self._restarting: set[asyncio.Task[None]] = set()
         self.now_ms = leaves.clock.now_ms
@@ -223,11 +227,14 @@ class Supervisor:
     def start(self, owner: Owner, effect: Effect) -> None:
         slot = self._slots.get(owner.address)
         if slot is not None:
-            slot.effects.start(effect, self._post_to(slot))
+            number = next(self._effects_started)
+            for observer in self.observers:
+                observer.effect_started(owner.address, number, effect)
+            slot.effects.start(effect, _Wanted(self, slot, number))
 
     def stepped(self, owner: Owner, message: Message, taken: Taken, step: Step[Any]) -> None:
-        if self._trace is not None:
-            self._trace.stepped(owner.address, owner.incarnation, message, taken, step)
+        for observer in self.observers:
+            observer.stepped(owner.address, owner.incarnation, message, taken, step)
 
     def failed(self, owner: Owner, delivery: Delivery, error: Exception) -> None:
         """A step raised: quarantine its message, answer who was taken, start again from disk."""
@@ -243,8 +250,8 @@ class Supervisor:
                 reason=reason,
             )
         )
-        if self._trace is not None:
-            self._trace.raised(slot.address, slot.incarnation, delivery.message, error)
+        for observer in self.observers:
+            observer.raised(slot.address, slot.incarnation, delivery.message, error)
         name = type(delivery.message).__name__
         self.bus.publish(
             slot.seat, MessageQuarantined(owner=slot.address, message=name, reason=reason)
@@ -287,13 +294,26 @@ class Supervisor:
         ask_id = self.bus.open_ask(answered, address, message.ask_deadline_s)
         self.bus.post(address, Delivery(message, ask_id))
 
-    def _post_to(self, slot: Slot) -> Callable[[Outcome], None]:
-        incarnation = slot.incarnation
 
-        def post(outcome: Outcome) -> None:
-            if slot.incarnation != incarnation or slot.owner is None:
-                self.bus.dead_letter(slot.address, outcome, "dead_effect")
-                return
-            self.bus.post(slot.address, Delivery(outcome))
+class _Wanted:
+    """The incarnation that wanted an effect: outcomes for a dead one are dead letters."""
 
-        return post
+    __slots__ = ("_incarnation", "_number", "_slot", "_supervisor")
+
+    def __init__(self, supervisor: Supervisor, slot: Slot, number: int) -> None:
+        self._supervisor = supervisor
+        self._slot = slot
+        self._incarnation = slot.incarnation
+        self._number = number
+
+    def progress(self, outcome: Outcome) -> None:
+        slot, bus = self._slot, self._supervisor.bus
+        if slot.incarnation != self._incarnation or slot.owner is None:
+            bus.dead_letter(slot.address, outcome, "dead_effect")
+            return
+        bus.post(slot.address, Delivery(outcome))
+
+    def end(self, outcome: Outcome) -> None:
+        for observer in self._supervisor.observers:
+            observer.effect_ended(self._slot.address, self._number, outcome)
+        self.progress(outcome)

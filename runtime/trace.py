@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from tenure.messages.base import Message
+from tenure.messages.base import Effect, Message, Outcome
+from tenure.messages.bus import Published
 from tenure.runtime.step import Ask, Cancel, Forward, Mail, Step, Taken, Tell
 
 Write = Callable[[bytes], None]
@@ -18,7 +19,7 @@ Write = Callable[[bytes], None]
 
 
 class Trace:
-    """Encodes steps and hands the lines on."""
+    """An observer that encodes steps and hands the lines on."""
 
     def __init__(self, write: Write) -> None:
         self._write = write
@@ -46,6 +47,15 @@ class Trace:
             message=message,
             raised=f"{type(error).__name__}: {error}",
         )
+
+    def published(self, published: Published) -> None:
+        """Events stand in the steps that emitted them."""
+
+    def effect_started(self, owner: str, number: int, effect: Effect) -> None:
+        """Effects stand in the steps that wanted them."""
+
+    def effect_ended(self, owner: str, number: int, outcome: Outcome) -> None:
+        """Outcomes stand in the steps that took them."""
 
     def _line(self, **fields: object) -> None:
         try:
