@@ -130,7 +130,7 @@ def test_arguments_of_a_function_are_checked_against_its_schema(
 
 
 def test_arguments_that_fit_the_schema_reach_the_function_as_they_are(tmp_path: Path) -> None:
-    given = {
+    given: dict[str, Any] = {
         "city": "x",
         "days": 3,
         "units": "metric",

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tools_world import Bench
@@ -90,12 +91,13 @@ def test_write_of_what_the_preview_showed_is_made(tmp_path: Path) -> None:
 def test_a_change_is_refused_where_the_file_changed_since_its_preview(
     tmp_path: Path, tool: str
 ) -> None:
-    more = {
+    changes: dict[str, dict[str, Any]] = {
         "write": {"content": "mine\n"},
         "edit": {"edits": [edit("old", "mine")]},
         "delete": {},
         "rename": {"newPath": "b.md"},
-    }[tool]
+    }
+    more = changes[tool]
     path = tmp_path / "a.md"
     path.write_text("old\n")
     bench = Bench(tmp_path)
