@@ -31,6 +31,8 @@ from tenure.runtime.doors.tools.tool import (
 )
 from tenure.runtime.doors.tools.writing import Edit, Write
 
+__all__ = ["AnyTool", "Tools"]
+
 RESULT_CHARS_MAX = 50_000
 INVALID_SHOWN_CHARS = 200
 
