@@ -146,7 +146,7 @@ def summary_of(files: Files, path: str) -> SessionSummary:
         status = files.stat(path)
         changed_ms, size = status.mtime_ns // 1_000_000, status.size
         if status.kind != "file":
-            raise Unreadable("it is a folder" if status.kind == "folder" else "it is no file")
+            raise Unreadable("it is a folder" if status.kind == "folder" else "it is no regular file")
         return _summary(path, scan(read_all(files, path)), size, changed_ms)
     except Unreadable as error:
         problem = str(error)
