@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
@@ -115,9 +116,8 @@ class ProviderModel:
         for part in whole.parts:
             # Only now are they whole: providers mix the pieces of parallel calls.
             if isinstance(part, ToolCallPart):
-                yield ModelToolCall(
-                    id=part.tool_call_id, name=part.tool_name, arguments=part.args or {}
-                )
+                given: Any = part.args or {}
+                yield ModelToolCall(id=part.tool_call_id, name=part.tool_name, arguments=given)
         yield self._done(whole)
 
     def _done(self, whole: ModelResponse) -> ModelDone:
@@ -207,7 +207,7 @@ def _anthropic_model(name: ModelName, key: str, client: Any) -> LibraryModel:
     return AnthropicModel(name.name, provider=AnthropicProvider(anthropic_client=sdk))
 
 
-def _settings(name: ModelName, request: ModelRequest) -> dict[str, Any]:
+def _settings(name: ModelName, request: ModelRequest) -> Any:
     """What makes the provider's prompt cache work for a conversation that only grows."""
     if name.provider == "openai" and request.session_id:
         return {"openai_prompt_cache_key": request.session_id}
@@ -234,25 +234,23 @@ def _piece(event: Any) -> ModelEvent | None:
 def _usage(whole: ModelResponse, name: ModelName) -> Usage:
     """Tokens, with those from the cache beside the others and not among them; cost if known."""
     said = whole.usage
-    cached = said.cache_read_tokens + said.cache_write_tokens
-    usage = {
-        "input": max(said.input_tokens - cached, 0),
-        "output": said.output_tokens,
-        "cache_read": said.cache_read_tokens,
-        "cache_write": said.cache_write_tokens,
-        "total_tokens": said.input_tokens + said.output_tokens,
-    }
+    usage = Usage(
+        input=max(said.input_tokens - said.cache_read_tokens - said.cache_write_tokens, 0),
+        output=said.output_tokens,
+        cache_read=said.cache_read_tokens,
+        cache_write=said.cache_write_tokens,
+        total_tokens=said.input_tokens + said.output_tokens,
+    )
     # A name says nothing of the price at a place of one's own.
-    priced_here = name.provider not in OPTIONAL_KEYS and not name.base_url
+    if name.provider in OPTIONAL_KEYS or name.base_url or not usage.total_tokens:
+        return usage
     try:
-        if not priced_here or not usage["total_tokens"]:
-            raise LookupError
         price = whole.cost()
     except (LookupError, ValueError, AssertionError):
-        return Usage(**usage)
+        return usage
     cost = Cost(
         input=float(price.input_price),
         output=float(price.output_price),
         total=float(price.total_price),
     )
-    return Usage(**usage, cost=cost, priced=True)
+    return msgspec.structs.replace(usage, cost=cost, priced=True)
