@@ -1,0 +1,1 @@
+"""The command line: commands are built here, replies and events are printed."""

@@ -1,0 +1,175 @@
+"""What `tenure chat` does."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tenure.runtime.cli.approving import Desk, decide_with
+from tenure.runtime.cli.hosting import SaidNo, open_seat, session_of, tell_opening
+from tenure.runtime.cli.listing import print_sessions
+from tenure.runtime.cli.options import Conversation
+from tenure.runtime.cli.screen import Screen, print_prompt, screen_of
+from tenure.runtime.cli.terminal import Interrupts, lines_of
+from tenure.runtime.cli.turns import EXIT_DONE, EXIT_REFUSED, PromptedTurn
+from tenure.runtime.errors import Refused
+from tenure.runtime.host import Host
+from tenure.runtime.seat import Seat
+
+LINES_WAITING_MAX = 1_000
+"""Lines typed ahead of the turns; further ones are read when these are done."""
+
+HELP = """\
+/stop         stop the running turn (as Ctrl-C does)
+/new          start a new session
+/open ID      open another session; the first characters of its id do
+/sessions     list the sessions
+/help         show this
+/quit         leave (as does the end of the input)
+
+Every other line is a prompt.  One that begins with / needs a blank before it."""
+
+
+async def chat(conversation: Conversation, interrupts: Interrupts) -> int:
+    """Until the input ends; gives the exit code."""
+    screen = screen_of(conversation.form)
+    async with Host.open(
+        conversation.root, model=conversation.model, base_url=conversation.base_url
+    ) as host:
+        try:
+            seat = await open_seat(host, conversation)
+        except SaidNo as said:
+            screen.refusal(said.no)
+            return EXIT_REFUSED
+        await tell_opening(host, seat, screen)
+        screen.note("/help lists the commands")
+        lines = ChatLines(sys.stdin.fileno())
+        answers = lines.answer if sys.stdin.isatty() and sys.stderr.isatty() else None
+        desk = Desk(seat, decide_with(conversation.approve, answers, screen), screen)
+        reading = asyncio.create_task(lines.read())
+        try:
+            await Chat(host, seat, screen, desk, lines, interrupts).run()
+        finally:
+            reading.cancel()
+        return EXIT_DONE
+
+
+class ChatLines:
+    """The lines of the input, each to whom it is for.
+
+    An open question takes the next line that comes; `/stop` goes to the running
+    turn at once; everything else waits until the chat asks for it.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._waiting: asyncio.Queue[str | None] = asyncio.Queue(LINES_WAITING_MAX)
+        self._answer: asyncio.Future[str | None] | None = None
+        self._stop: Callable[[], None] | None = None
+        self._ended = False
+
+    async def read(self) -> None:
+        """Read until the input ends."""
+        async for line in lines_of(self._descriptor):
+            if self._answer is not None and not self._answer.done():
+                self._answer.set_result(line)
+            elif self._stop is not None and line.strip() == "/stop":
+                self._stop()
+            else:
+                await self._waiting.put(line)
+        self._ended = True
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(None)
+        await self._waiting.put(None)
+
+    async def next(self) -> str | None:
+        """The next line for the chat; None at the end of the input."""
+        return await self._waiting.get()
+
+    async def answer(self) -> str | None:
+        """The next line that is typed from now on; None where the input has ended."""
+        if self._ended:
+            return None
+        self._answer = asyncio.get_running_loop().create_future()
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+
+    @contextmanager
+    def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
+        """While a turn runs: what `/stop` does."""
+        self._stop = stop
+        try:
+            yield
+        finally:
+            self._stop = None
+
+
+class Chat:
+    """One conversation of prompts and commands, on one seat."""
+
+    def __init__(
+        self,
+        host: Host,
+        seat: Seat,
+        screen: Screen,
+        desk: Desk,
+        lines: ChatLines,
+        interrupts: Interrupts,
+    ) -> None:
+        self._host = host
+        self._seat = seat
+        self._screen = screen
+        self._desk = desk
+        self._lines = lines
+        self._interrupts = interrupts
+
+    async def run(self) -> None:
+        while True:
+            self._interrupts.first(self._hint)
+            print_prompt()
+            line = await self._lines.next()
+            if line is None or line.strip() == "/quit":
+                return
+            if line.startswith("/"):
+                await self._command(line)
+            elif line.strip():
+                await self._turn(line)
+
+    async def _turn(self, text: str) -> None:
+        turn = PromptedTurn(self._seat, self._screen, self._desk)
+        self._interrupts.first(turn.stop)
+        with self._lines.stopping(turn.stop):
+            try:
+                await turn.run(text)
+            except Refused as refused:
+                self._screen.refusal(refused.reply)
+
+    async def _command(self, line: str) -> None:
+        word, _, rest = line.strip().partition(" ")
+        try:
+            match word, rest.strip():
+                case "/new", "":
+                    self._screen.opened(await self._seat.new())
+                case "/open", text if text:
+                    found = await session_of(self._host, text)
+                    self._screen.opened(await self._seat.open(found.session_id))
+                case "/sessions", "":
+                    sessions = await self._host.sessions.list()
+                    print_sessions(sessions, self._screen, self._seat.token.session_id)
+                case "/stop", "":
+                    self._screen.note("no turn runs")
+                case "/help", "":
+                    self._screen.note(HELP)
+                case _:
+                    self._screen.note(f"{line.strip()!r} is no command; /help lists them")
+        except Refused as refused:
+            self._screen.refusal(refused.reply)
+        except SaidNo as said:
+            self._screen.refusal(said.no)
+
+    def _hint(self) -> None:
+        self._screen.note("\nCtrl-C again, or /quit, leaves")
+        print_prompt()
+        self._interrupts.first(self._interrupts.end)

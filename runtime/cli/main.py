@@ -1,0 +1,70 @@
+"""`tenure`: the command line.
+
+Every command is a module of its own, and loads what it needs when it is used:
+`tenure --version` answers without the runtime.
+"""
+
+import io
+import sys
+from importlib import import_module
+
+import click
+
+from tenure import __version__
+
+COMMANDS = {
+    "run": "tenure.runtime.cli.run",
+    "chat": "tenure.runtime.cli.chat",
+    "sessions": "tenure.runtime.cli.sessions",
+    "invariants": "tenure.runtime.cli.invariants",
+}
+"""Each command's module; the command itself is its `command`."""
+
+EXIT_INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """The commands by name, loaded when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = COMMANDS.get(cmd_name)
+        if module is None:
+            return None
+        found = import_module(module).command
+        assert isinstance(found, click.Command)
+        return found
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # before the command could take Ctrl-C over
+            ctx.exit(EXIT_INTERRUPTED)
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 130 stopped by you.",
+)
+@click.version_option(__version__, prog_name="tenure")
+def tenure() -> None:
+    """Run agent conversations on the files of a folder, durably.
+
+    A conversation is a session: one file under .tenure/sessions.  Every step of
+    it is on disk before the next one begins, so a crash loses nothing.
+    """
+
+
+def main() -> None:
+    """The entry point of the installed command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    tenure(prog_name="tenure")
+
+
+if __name__ == "__main__":
+    main()

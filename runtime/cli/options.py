@@ -1,0 +1,133 @@
+"""What several commands take: where the workspace is, which session, which model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import click
+
+Approval = Literal["ask", "allow", "deny"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newest:
+    """Go on with the newest session; start one where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fresh:
+    """Start a new session."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Open the session whose id is, or begins with, this text."""
+
+    text: str
+
+
+Start = Newest | Fresh | Named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """What `run` and `chat` are told."""
+
+    root: str
+    start: Start
+    model: str | None
+    base_url: str
+    approve: Approval
+    form: Literal["text", "json"]
+
+
+def root_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--root",
+        metavar="DIR",
+        help="The workspace.  Default: the nearest folder upward that has .tenure/, else this one.",
+    )(command)
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")(
+        command
+    )
+
+
+_CONVERSATION_OPTIONS = (
+    root_option,
+    click.option("--session", metavar="ID", help="Open this session; its first characters do."),
+    click.option("--new", "fresh", is_flag=True, help="Start a new session."),
+    click.option(
+        "--model",
+        metavar="MODEL",
+        help="librarian, openai:NAME, anthropic:NAME, ollama:NAME, openai-compatible:NAME, "
+        "scripted:FILE.  Default: the one in the settings, else librarian.",
+    ),
+    click.option("--base-url", metavar="URL", default="", help="Where the model is served."),
+    click.option(
+        "--approve",
+        type=click.Choice(("ask", "allow", "deny")),
+        default="ask",
+        show_default=True,
+        help="What becomes of calls that the settings say to ask about.  "
+        "Without a terminal, ask denies.",
+    ),
+    json_option,
+)
+
+
+def conversation_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of `run` and `chat`; see `conversation_of`."""
+    for option in reversed(_CONVERSATION_OPTIONS):
+        command = option(command)
+    return command
+
+
+def conversation_of(
+    *,
+    root: str | None,
+    session: str | None,
+    fresh: bool,
+    model: str | None,
+    base_url: str,
+    approve: Approval,
+    as_json: bool,
+) -> Conversation:
+    """What was given on the command line; raises a usage error where it cannot be meant."""
+    if fresh and session is not None:
+        raise click.UsageError("--session opens a session and --new starts one: give one of them")
+    start: Start = Newest()
+    if fresh:
+        start = Fresh()
+    elif session is not None:
+        start = Named(text=session)
+    return Conversation(
+        root=workspace(root),
+        start=start,
+        model=model,
+        base_url=base_url,
+        approve=approve,
+        form="json" if as_json else "text",
+    )
+
+
+def workspace(given: str | None) -> str:
+    """The root that is meant: the given one, else the nearest folder upward with `.tenure/`."""
+    if given is not None:
+        return given
+    from tenure.runtime.doors.files import RealFiles
+
+    files = RealFiles()
+    here = files.real_path(".")
+    folder = here
+    while True:
+        try:
+            if files.stat(f"{folder.rstrip('/')}/.tenure").kind == "folder":
+                return folder
+        except OSError:
+            pass  # there is none here, or none that we may see
+        if folder == "/":
+            return here
+        folder = folder.rpartition("/")[0] or "/"
