@@ -106,6 +106,15 @@ def test_unreadable_file_is_listed_with_its_problem_and_hides_no_other(machine, 
     assert problems["folder.jsonl"].problem == "it is a folder"
 
 
+@pytest.mark.parametrize("moment", [b"1e999", b"NaN", b"-1e999", b"1e300", b'"x"', b"null"])
+def test_time_that_is_none_does_not_break_the_list(machine, reader, moment):
+    entry = spoken("x", 1).replace(b'"timestamp": 1', b'"timestamp": %b' % moment)
+    path = machine.put_session("odd", encode_header("odd", 5, "/")[:-1], entry)
+    (summary,) = list_sessions(reader, ROOT)
+    assert (summary.first_text, summary.problem) == ("x", "")
+    assert len(read_session(reader, path).messages) == 1
+
+
 def test_file_that_cannot_be_opened_is_listed_with_its_problem(machine, reader, seat):
     machine.disk.before = FaultRules(
         FaultRule(fault=Fail(errno=errno.EACCES), calls=("open",), path_ends=".jsonl")

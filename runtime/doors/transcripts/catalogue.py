@@ -13,9 +13,8 @@ from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.files import Files, FileStat
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.transcripts.codec import parse_time
-from tenure.runtime.doors.transcripts.conversation import Conversation
+from tenure.runtime.doors.transcripts.conversation import Conversation, message_at
 from tenure.runtime.doors.transcripts.dialects import Unreadable
-from tenure.runtime.doors.transcripts.foreign import message_of
 from tenure.runtime.doors.transcripts.layout import Layout
 from tenure.runtime.doors.transcripts.scan import Scan, loose_fields, scan
 from tenure.runtime.doors.transcripts.storage import read_all, reason_of
@@ -98,7 +97,7 @@ class Catalogue:
                 continue  # removed meanwhile
             before = self._known.get(path)
             if before is None or before[0] != found:
-                before = (found, summary_of(self._files, path))
+                before = (found, summary_of(self._files, path, found))
             known[path] = before
         self._known = known
         summaries = [summary for _, summary in known.values()]
@@ -139,14 +138,14 @@ def read_session(leaves: Leaves, path: str) -> SessionSnapshot:
     )
 
 
-def summary_of(files: Files, path: str) -> SessionSummary:
+def summary_of(files: Files, path: str, status: FileStat) -> SessionSummary:
     """One row of a list; never raises: what cannot be read has its problem."""
-    changed_ms, size = 0, 0
+    changed_ms, size = status.mtime_ns // 1_000_000, status.size
     try:
-        status = files.stat(path)
-        changed_ms, size = status.mtime_ns // 1_000_000, status.size
         if status.kind != "file":
-            raise Unreadable("it is a folder" if status.kind == "folder" else "it is no regular file")
+            raise Unreadable(
+                "it is a folder" if status.kind == "folder" else "it is no regular file"
+            )
         return _summary(path, scan(read_all(files, path)), size, changed_ms)
     except Unreadable as error:
         problem = str(error)
@@ -170,10 +169,11 @@ def _summary(path: str, found: Scan, size: int, changed_ms: int) -> SessionSumma
     created_ms = parse_time(found.header.timestamp) or changed_ms
     spoken_ms, messages = 0, 0
     for head in found.tree.heads:
-        if head.type == "message":
+        message = head.message
+        if message is not None:
             messages += 1
-            if head.message is not None and head.message.role in ("user", "assistant"):
-                spoken_ms = max(spoken_ms, int(head.message.timestamp))
+            if message.timestamp > spoken_ms and message.role in ("user", "assistant"):
+                spoken_ms = int(message.timestamp)
     return SessionSummary(
         id=SessionId(found.header.id),
         path=path,
@@ -201,7 +201,7 @@ def _name(found: Scan) -> str:
 def _first_text(found: Scan) -> str:
     for head, line in zip(found.tree.heads, found.tree.lines, strict=True):
         if head.message is not None and head.message.role == "user":
-            message = message_of((loose_fields(line) or {}).get("message"))
+            message = message_at(head, line)
             text = " ".join(text_of(message).split()) if message is not None else ""
             if text:
                 return shortened(text, FIRST_TEXT_CHARACTERS_MAX)

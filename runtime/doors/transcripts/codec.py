@@ -16,6 +16,7 @@ program which parses a line and writes it anew mostly gives back the same bytes.
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
@@ -96,6 +97,7 @@ def has_seal_form(line: bytes) -> bool:
     return _SEAL_FORM.fullmatch(line, max(0, len(line) - SEAL_BYTES)) is not None
 
 
+@lru_cache(maxsize=64)
 def iso_time(timestamp_ms: int) -> str:
     """`2026-01-31T12:00:00.000Z`."""
     moment = _EPOCH + timedelta(milliseconds=timestamp_ms)

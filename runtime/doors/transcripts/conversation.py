@@ -88,7 +88,7 @@ class Conversation:
         try:
             return self._decoded[place]
         except KeyError:
-            message = _decode_message(self._tree.heads[place], self._tree.lines[place])
+            message = message_at(self._tree.heads[place], self._tree.lines[place])
             self._decoded[place] = message
             return message
 
@@ -149,7 +149,7 @@ def interrupted(call: ToolCallBlock, timestamp_ms: int) -> ToolResultMessage:
 _decode_entry = msgspec.json.Decoder(MessageEntry).decode
 
 
-def _decode_message(head: Head, line: bytes) -> ChatMessage | None:
+def message_at(head: Head, line: bytes) -> ChatMessage | None:
     """The message that an entry shows to a model; None for none."""
     if head.type == "message":
         try:

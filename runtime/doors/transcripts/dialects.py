@@ -6,7 +6,9 @@ their bytes.
 """
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from tenure.runtime.doors.transcripts.codec import DIALECT_VERSION, Header, encode_value, portable
 
@@ -26,6 +28,24 @@ def read_header(line: bytes, *, terminated: bool) -> Header:
     """
     if not line and not terminated:
         raise Unreadable("the file is empty")
+    try:
+        return _decode_present(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _read_odd_header(line, terminated)
+
+
+class _Present(Header, frozen=True, kw_only=True, tag_field="type", tag="session"):
+    """A header as the present dialect has it."""
+
+    id: Annotated[str, msgspec.Meta(min_length=1)]
+    version: Literal[3]
+
+
+_decode_present = msgspec.json.Decoder(_Present).decode
+
+
+def _read_odd_header(line: bytes, terminated: bool) -> Header:
+    """The header of another version, or the reason why it is none."""
     try:
         fields = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError:

@@ -3,6 +3,7 @@
 The transcript keeps their bytes; these are only the views that a model is shown.
 """
 
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -107,4 +108,4 @@ def _text(fields: dict[str, Any], name: str) -> str:
 
 def _number(fields: dict[str, Any], name: str) -> int:
     value = fields.get(name)
-    return int(value) if isinstance(value, int | float) else 0
+    return int(value) if isinstance(value, int | float) and isfinite(value) else 0

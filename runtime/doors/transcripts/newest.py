@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from tenure.messages.tokens import SessionId
-from tenure.runtime.doors.files import Files
+from tenure.runtime.doors.files import Files, FileStat
 from tenure.runtime.doors.transcripts.catalogue import summary_of
 from tenure.runtime.doors.transcripts.ground import Ground
 from tenure.runtime.doors.transcripts.opening import Opening, open_path
@@ -30,19 +30,20 @@ def newest_first(files: Files, ground: Ground) -> Iterator[tuple[SessionId, str]
     A file is read only once its turn may have come: no message is newer than the
     last change of its file.
     """
-    by_change: list[tuple[int, str]] = []
+    by_change: list[tuple[int, str, FileStat]] = []
     for path in ground.layout.transcripts(files):
         try:
-            by_change.append((files.stat(path).mtime_ns // 1_000_000, path))
+            status = files.stat(path)
         except OSError:
-            continue
-    by_change.sort(reverse=True)
+            continue  # removed meanwhile
+        by_change.append((status.mtime_ns // 1_000_000, path, status))
+    by_change.sort(key=lambda each: each[:2], reverse=True)
     read: list[tuple[int, int, SessionId, str]] = []
-    for rank, (changed_ms, path) in enumerate(by_change):
+    for rank, (changed_ms, path, status) in enumerate(by_change):
         while read and -read[0][0] > changed_ms:
             _, _, session_id, newest = heappop(read)
             yield session_id, newest
-        summary = summary_of(files, path)
+        summary = summary_of(files, path, status)
         if not summary.problem:
             heappush(read, (-summary.updated_ms, rank, summary.id, path))
     while read:

@@ -6,6 +6,7 @@ tree, the sums and the roles need is decoded.
 
 import json
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any, Literal
 from zlib import crc32
 
@@ -289,7 +290,7 @@ def _loose_message(message: dict[str, Any]) -> MessageHead:
     timestamp = message.get("timestamp")
     return MessageHead(
         role=_text(message, "role"),
-        timestamp=timestamp if isinstance(timestamp, int | float) else 0,
+        timestamp=timestamp if isinstance(timestamp, int | float) and isfinite(timestamp) else 0,
         tool_call_id=_text(message, "toolCallId"),
     )
 
