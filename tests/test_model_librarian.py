@@ -37,7 +37,7 @@ from tenure.runtime.doors.models.librarian.orders import (
 )
 from tenure.runtime.doors.models.librarian.speech import Calls
 from tenure.runtime.doors.models.librarian.turn import turn_of
-from tenure.runtime.doors.models.librarian.words import key_words, stands_in, stem
+from tenure.runtime.doors.models.librarian.words import Finder, key_words, stem
 from tenure.runtime.doors.tools.door import Tools
 from tenure.runtime.testing.leaves import memory_leaves
 
@@ -441,6 +441,7 @@ def _strange_round(number: int, speech: Calls) -> list[ChatMessage]:
         ("What does the report say?", None),
         ("read a.md\nand tell me what it says", None),
         ("", None),
+        ("read " + "a" * 500, None),
     ],
 )
 def test_an_order_is_told_from_a_question(prompt: str, order: Order | None) -> None:
@@ -467,6 +468,34 @@ def test_key_words_of_a_question(text: str, words: tuple[str, ...]) -> None:
     assert key_words(text) == words
 
 
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "what" + " " * 200_000 + "x",
+        "search for " + "!" * 200_000 + "x",
+        "please " * 30_000,
+        "replace a with b " * 20_000,
+        "replace " + "with b " * 50 + "in",
+        "change " + "to to " * 60,
+        "write a.md: " + "`" * 200_000,
+        '"' * 200_000,
+        "a_" * 100_000,
+        "list " + "in " * 100,
+        " ".join(f"word{n}" for n in range(50_000)),
+    ],
+)
+def test_a_long_or_odd_prompt_takes_no_long_time(prompt: str) -> None:
+    order_of(prompt)
+    assert len(key_words(prompt)) <= 6
+
+
+def test_a_long_text_is_written_whole() -> None:
+    text = "line\n" * 10_000
+    assert order_of(f"write a.md: {text}") == Write(path="a.md", text=text)
+    assert order_of(f"append to a.md:\n{text}") == Append(path="a.md", text=text)
+
+
 def test_key_words_are_few_and_the_longest() -> None:
     assert key_words("aa bbbb ccc dddd ee ffff gggg hhhh") == (
         "bbbb", "ccc", "dddd", "ffff", "gggg", "hhhh",
@@ -474,10 +503,9 @@ def test_key_words_are_few_and_the_longest() -> None:
 
 
 def test_a_word_stands_where_a_word_begins_with_it() -> None:
-    assert stands_in("price", "Prices rise")
-    assert not stands_in("rice", "Prices rise")
-    assert stands_in("e\u0301t\u00e9", "L'\u00c9t\u00e9")
-    assert stands_in("格", "价格")
+    assert Finder(["price", "rice"]).words_in("Prices rise") == {"price"}
+    assert Finder(["e\u0301t\u00e9"]).words_in("L'\u00c9t\u00e9")
+    assert Finder(["格"]).words_in("价格")
     assert stem("prices") == "pric"
     assert stem("net 30") == "net 30"
     assert stem("gas") == "gas"

@@ -248,6 +248,15 @@ def test_a_failure_has_a_kind(server: Server, model: str, kind: str, retry_after
         assert outcome.partial
 
 
+def test_no_key_passes_into_an_error(server: Server) -> None:
+    assert "[key]" in failure(server.chat("wrong")).failure.reason
+    assert "OPENAI_COMPATIBLE_API_KEY" in failure(server.chat("unauthorized")).failure.reason
+    from tenure.runtime.doors.models.provider_failures import scrubbed
+
+    said = scrubbed(f"bad {SECRET}, Bearer abc.def, http://me:pw@host/x, sk-ab***yz", SECRET)
+    assert said == "bad [key], [key] http://[key]host/x, [key]"
+
+
 def test_a_date_says_when_to_try_again(server: Server) -> None:
     outcome = failure(server.chat("limited-until"))
     assert outcome.failure.kind == "rate_limit"

@@ -72,6 +72,19 @@ def test_an_unknown_model_also_fails_a_call() -> None:
     assert outcome.failure.kind == "invalid"
 
 
+def test_a_cancel_while_the_model_is_looked_for_is_an_outcome_too() -> None:
+    async def scene() -> None:
+        world = script_world(["x"])
+        task = world.start("scripted:/scripts/s.json")
+        await asyncio.sleep(0)
+        task.cancel()
+        outcome = await task
+        assert isinstance(outcome, ModelCallFailed)
+        assert outcome.failure.kind == "cancelled"
+
+    asyncio.run(scene())
+
+
 @without_library
 @pytest.mark.parametrize("model", ["openai:gpt-5", "anthropic:claude", "ollama:llama", "groq:x"])
 def test_a_missing_extra_is_refused_with_its_install_command(model: str) -> None:

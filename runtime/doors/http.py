@@ -32,9 +32,11 @@ def ssl_context() -> ssl.SSLContext:
 
 
 def client(*, read_s_max: float = READ_S_MAX) -> httpx.AsyncClient:
-    """A client with our bounds; the caller closes it."""
+    """A client with our bounds; the caller closes it.
+
+    It follows no redirects: a key in a header of its own would be sent along.
+    """
     return httpx.AsyncClient(
         verify=ssl_context(),
         timeout=httpx.Timeout(read_s_max, connect=CONNECT_S_MAX, pool=CONNECT_S_MAX),
-        follow_redirects=True,
     )

@@ -30,6 +30,8 @@ CLOSING_S_MAX = 2.0
 
 REASON_CHARS_MAX = 500
 
+CANCELLED = "the call was cancelled"
+
 _left_behind: set[asyncio.Task[None]] = set()
 """Tasks of models that did not stop when told to; held so that the loop does not lose them."""
 
@@ -69,7 +71,7 @@ class Call:
             # second cancel only makes it come sooner.
             self._over = True
             self._deltas.flush()
-            outcome = self._failed("cancelled", "the call was cancelled")
+            outcome = self._failed("cancelled", CANCELLED)
             await self._closed(hearing)
             return outcome
         finally:

@@ -1,5 +1,6 @@
 """The models door: prepares a turn, and makes its model calls."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from typing import Protocol
@@ -18,7 +19,7 @@ from tenure.messages.turn import (
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.models.answer import ANSWER_BYTES_MAX
-from tenure.runtime.doors.models.call import Call
+from tenure.runtime.doors.models.call import CANCELLED, Call
 from tenure.runtime.doors.models.names import HOST, ModelName, NotAvailable, parsed
 from tenure.runtime.doors.models.prompt import SYSTEM
 from tenure.runtime.doors.models.resolve import resolve
@@ -103,11 +104,10 @@ class Models:
             name = parsed(effect.model)
             model = await self._find(name)
         except NotAvailable as error:
-            return ModelCallFailed(
-                turn_id=effect.turn_id,
-                call=effect.call,
-                failure=ModelFailure(kind=error.kind, reason=error.reason),
-            )
+            return _failed(effect, ModelFailure(kind=error.kind, reason=error.reason))
+        except asyncio.CancelledError:
+            # As a cancel of the call itself: the runner wants the outcome.
+            return _failed(effect, ModelFailure(kind="cancelled", reason=CANCELLED))
         request = ModelRequest(
             model=effect.model,
             system=effect.system,
@@ -145,3 +145,7 @@ class Models:
             found = await resolve(name, self._leaves, self._environ, also_known=known_here)
             self._found.setdefault(key, found)
         return self._found[key]
+
+
+def _failed(effect: CallModel, failure: ModelFailure) -> ModelCallFailed:
+    return ModelCallFailed(turn_id=effect.turn_id, call=effect.call, failure=failure)

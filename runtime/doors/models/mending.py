@@ -39,6 +39,8 @@ class Mender:
 
     def take(self, piece: str) -> str:
         """What can be said of the text so far; may be empty."""
+        if not self._half and piece.isascii():
+            return piece
         if self._half:
             piece = self._half + piece
             self._half = ""

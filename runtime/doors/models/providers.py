@@ -24,6 +24,9 @@ OPTIONAL_KEYS = {"ollama": "OLLAMA_API_KEY", "openai-compatible": "OPENAI_COMPAT
 
 OURS = frozenset({*KEYS, *OPTIONAL_KEYS})
 
+SDKS = {"anthropic": "anthropic"}
+"""What the library needs besides itself; `openai` for all others of ours."""
+
 
 async def find(
     name: ModelName, leaves: Leaves, environ: Mapping[str, str], *, unknown: str
@@ -36,14 +39,16 @@ async def find(
     Raises:
         NotAvailable: the extra, the key or the URL is missing, or nobody knows the name.
     """
-    if find_spec("pydantic_ai") is None:
-        if name.provider in OURS:
+    ours = name.provider in OURS
+    sdk = SDKS.get(name.provider, "openai") if ours else "pydantic_ai"
+    if find_spec("pydantic_ai") is None or find_spec(sdk) is None:
+        if ours:
             raise NotAvailable(f"{name} needs an extra package: {INSTALL}")
         raise NotAvailable(f"{unknown}. Other providers need an extra package: {INSTALL}")
     _check(name, environ)
     # The import takes a second or two, so the loop is not held up by it.
     provider_calls = await leaves.workers.run(_import)
-    if name.provider not in OURS:
+    if not ours:
         await leaves.workers.run(provider_calls.check_other, name, unknown)
     model: Model = provider_calls.ProviderModel(name, environ)
     return model

@@ -71,10 +71,12 @@ class Delete(msgspec.Struct, frozen=True, kw_only=True):
 
 Order = Help | Read | List | Search | Write | Append | Replace | Rename | Delete
 
+ORDER_CHARS_MAX = 400
+"""A longer line is no order; only the text to be written may be long."""
+
 _OPENING = re.compile(
     r"^(?:please|kindly|(?:can|could|would|will) you(?: please)?|now)[\s,]+", re.I
 )
-_CLOSING = re.compile(r"[\s,]+please[.!?]*$", re.I)
 
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "«": "»", "„": "“", "\u2018": "\u2019"}
 _QUOTED = "|".join(f"{a}[^{b}\\n]+{b}" for a, b in _QUOTES.items())
@@ -139,15 +141,18 @@ _DELETE = _form(r"(?P<verb>delete|remove|rm|erase)\s+{file}{path}" + _END)
 
 def order_of(prompt: str) -> Order | None:
     """The order in a prompt; None where it is a question or anything else."""
-    text = _CLOSING.sub("", _OPENING.sub("", prompt.strip()))
-    written = _write_order(text)
-    if written or "\n" in text:
+    text = _OPENING.sub("", prompt.strip(), count=1)
+    head = text[:ORDER_CHARS_MAX]
+    if written := _write_order(text, head):
         return written
+    if "\n" in text or len(text) > ORDER_CHARS_MAX:
+        return None
+    text = _without_please(" ".join(text.split()))
     if _HELP.match(text):
         return Help()
     if _IT.match(text):
         return Read(path="")
-    if m := _LIST_HERE.match(text):
+    if _LIST_HERE.match(text):
         return List()
     for form, make in (
         (_REPLACE, _replace),
@@ -169,14 +174,24 @@ def looks_like_a_path(text: str) -> bool:
     )
 
 
-def _write_order(text: str) -> Order | None:
-    if m := _APPEND.match(text):
-        return Append(path=_plain(m["path"]), text=_content(m["text"]))
-    if m := _APPEND_TO.match(text):
+def _without_please(text: str) -> str:
+    bare = text.rstrip(" .!?")
+    return bare[:-6].rstrip(" ,") if bare.lower().endswith((" please", ",please")) else text
+
+
+def _write_order(text: str, head: str) -> Order | None:
+    """An order with a text to write, which may be long and have many lines.
+
+    Args:
+        head: the beginning of `text`, in which everything but that text must stand.
+    """
+    if m := _APPEND.match(head):
+        return Append(path=_plain(m["path"]), text=_content(text[m.start("text") :]))
+    if text == head and (m := _APPEND_TO.match(head)):
         return Append(path=_plain(m["path"]), text=_plain(m["text"]))
-    m = _WRITE.match(text)
+    m = _WRITE.match(head)
     if m and (_meant(m["path"]) or m["said"]):
-        return Write(path=_plain(m["path"]), text=_content(m["text"]))
+        return Write(path=_plain(m["path"]), text=_content(text[m.start("text") :]))
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tenure.runtime.doors.models.librarian.words import stands_in
+from tenure.runtime.doors.models.librarian.words import Finder
 
 NEAR_LINES = 4
 """Lines of one file that lie this near belong to one passage."""
@@ -83,11 +83,10 @@ def ranked(lines: Lines, weights: Weights, cited: frozenset[str]) -> tuple[Passa
     Args:
         cited: places (`path:line`) that were told before and are left out.
     """
+    finder = Finder(weights.words)
     matches = {
         path: {
-            line: words
-            for line, text in sorted(rows.items())
-            if (words := frozenset(w for w in weights.words if stands_in(w, text)))
+            line: words for line, text in sorted(rows.items()) if (words := finder.words_in(text))
         }
         for path, rows in lines.items()
     }
@@ -107,7 +106,7 @@ def ranked(lines: Lines, weights: Weights, cited: frozenset[str]) -> tuple[Passa
 
     def rank(passage: Passage) -> tuple[float, ...]:
         in_file = frozenset().union(*matches[passage.path].values())
-        in_path = frozenset(w for w in weights.words if stands_in(w, passage.path))
+        in_path = finder.words_in(passage.path)
         rarity = sum(1 / spread[word] for word in passage.words)
         return (
             -len((passage.words | in_path) & set(weights.asked)),

@@ -23,7 +23,7 @@ from tenure.runtime.doors.models.librarian.quotes import (
 )
 from tenure.runtime.doors.models.librarian.speech import Calls, Say
 from tenure.runtime.doors.models.librarian.turn import Done, Turn
-from tenure.runtime.doors.models.librarian.words import key_words, stands_in, stem
+from tenure.runtime.doors.models.librarian.words import Finder, key_words, stem
 
 PASSAGES_MAX = 5
 NAMED_FILES_MAX = 5
@@ -102,9 +102,9 @@ def _stems(
 
 def _found_words(lines: Lines, turn: Turn) -> frozenset[str]:
     """The words that a search was made for and that stand somewhere."""
-    texts = [text for rows in lines.values() for text in rows.values()]
-    queries = {str(done.call.arguments.get("query")) for done in turn.of("search")}
-    return frozenset(q for q in queries if any(stands_in(q, text) for text in texts))
+    finder = Finder({str(done.call.arguments.get("query")) for done in turn.of("search")})
+    texts = (text for rows in lines.values() for text in rows.values())
+    return frozenset().union(*map(finder.words_in, texts))
 
 
 def _as_found(weights: Weights, searches: tuple[Done, ...]) -> Weights:
@@ -173,7 +173,8 @@ def _named_files(weights: Weights, turn: Turn, quoted: set[str]) -> list[str]:
         for row in done.text.split("\n")
         if row and not row.startswith("[") and row.rstrip("/") not in quoted
     ]
-    fit = [(name, sum(stands_in(word, name) for word in weights.asked)) for name in names]
+    finder = Finder(weights.asked)
+    fit = [(name, len(finder.words_in(name))) for name in names]
     best = sorted((-count, name) for name, count in fit if count)
     return [name for _, name in best[:NAMED_FILES_MAX]]
 

@@ -2,11 +2,14 @@
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 
 from tenure.runtime.doors.models.librarian.stop_words import stop_words_for
 
 WORDS_MAX = 6
 WORD_CHARS_MAX = 80
+QUESTION_CHARS_MAX = 4_000
+"""Words further on (a pasted text) are not looked for."""
 
 CJK_STOPS = re.compile(
     # Chinese: longer ones first.
@@ -65,7 +68,7 @@ def key_words(text: str) -> tuple[str, ...]:
 
     At most `WORDS_MAX`, the longest where there are more.
     """
-    text = unicodedata.normalize("NFC", text)
+    text = unicodedata.normalize("NFC", text[:QUESTION_CHARS_MAX])
     found = [" ".join(phrase.split()) for phrase in _QUOTED.findall(text)]
     loose = _WORD.findall(_QUOTED.sub(" ", text).replace("\u2019", "'"))
     stops = stop_words_for([folded(word) for word in loose])
@@ -77,7 +80,7 @@ def key_words(text: str) -> tuple[str, ...]:
             distinct.setdefault(folded(word), word)
     words = list(distinct.values())
     if len(words) > WORDS_MAX:
-        kept = sorted(words, key=lambda word: (-_weight(word), words.index(word)))[:WORDS_MAX]
+        kept = sorted(words, key=_weight, reverse=True)[:WORDS_MAX]
         words = [word for word in words if word in kept]
     return tuple(words)
 
@@ -97,12 +100,28 @@ def is_cjk(word: str) -> bool:
     return bool(_CJK.search(word))
 
 
-def stands_in(word: str, text: str) -> bool:
-    """Whether a word stands in a text; one with letters only where a word begins with it."""
-    needle, hay = folded(word), folded(text)
+class Finder:
+    """Tells which of some words stand in a text.
+
+    A word of letters stands only where a word of the text begins with it; a
+    Chinese or Japanese one stands anywhere.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._patterns = {word: _pattern(word) for word in words}
+
+    def words_in(self, text: str) -> frozenset[str]:
+        hay = folded(text)
+        return frozenset(word for word, found in self._patterns.items() if found(hay))
+
+
+def _pattern(word: str) -> Callable[[str], object]:
+    needle = folded(word)
     if is_cjk(word) or not needle[:1].isalnum():
-        return needle in hay
-    return re.search(rf"(?<![^\W_]){re.escape(needle)}", hay) is not None
+        return lambda hay: needle in hay
+    search = re.compile(rf"(?<![^\W_]){re.escape(needle)}").search
+    # The plain look is much faster, and mostly enough to say no.
+    return lambda hay: needle in hay and search(hay)
 
 
 def _weight(word: str) -> int:
