@@ -5,10 +5,15 @@ invariant holds by construction there is no line to take away; a named mutation
 then says how it would be broken.  `python -m tenure.runtime.testing.guards` takes
 each guard away and makes each mutation in a copy, and a witness must fail.
 
-ARCHITECTURE.md shows the same table; `tests/test_architecture.py` keeps the two equal.
+The witnesses mark themselves with `@pytest.mark.witness("SESSION-2")`; they are listed
+in `runtime/witnesses.py` and, with the rest, in ARCHITECTURE.md, both written by
+`python -m tenure.runtime.testing.architecture`; `tests/test_architecture.py` keeps
+all of it equal to the code.
 """
 
 import msgspec
+
+from tenure.runtime.witnesses import WITNESSES
 
 
 class Invariant(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +41,12 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
     after: str
 
 
+def _invariant(*, id: str, owner: str, text: str) -> Invariant:
+    return Invariant(id=id, owner=owner, text=text, witnesses=WITNESSES.get(id, ()))
+
+
 INVARIANTS: tuple[Invariant, ...] = (
-    Invariant(
+    _invariant(
         id="BUS-1",
         owner="bus",
         text=(
@@ -45,7 +54,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "`DeadlinePassed` or `OwnerStopped`, never silence; and every stream of events ends."
         ),
     ),
-    Invariant(
+    _invariant(
         id="BUS-2",
         owner="bus",
         text=(
@@ -53,12 +62,12 @@ INVARIANTS: tuple[Invariant, ...] = (
             "joined, commands never are; outcomes and mail between owners are never refused."
         ),
     ),
-    Invariant(
+    _invariant(
         id="BUS-3",
         owner="effects",
         text="Every effect has exactly one terminal outcome.",
     ),
-    Invariant(
+    _invariant(
         id="SUP-1",
         owner="supervisor",
         text=(
@@ -66,7 +75,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "restarts have a budget; quarantine and dead letters can be seen."
         ),
     ),
-    Invariant(
+    _invariant(
         id="CLAIM-1",
         owner="claims",
         text=(
@@ -74,7 +83,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "again, decide, write, sync, release."
         ),
     ),
-    Invariant(
+    _invariant(
         id="CLAIM-2",
         owner="claims",
         text=(
@@ -82,7 +91,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "not by unlinking its file."
         ),
     ),
-    Invariant(
+    _invariant(
         id="SESSION-1",
         owner="SessionActor",
         text=(
@@ -90,7 +99,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "in mailbox order."
         ),
     ),
-    Invariant(
+    _invariant(
         id="SESSION-2",
         owner="SessionActor",
         text=(
@@ -98,7 +107,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "written elsewhere."
         ),
     ),
-    Invariant(
+    _invariant(
         id="SESSION-3",
         owner="SessionActor",
         text=(
@@ -106,7 +115,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "bytes; one that nobody can vouch for closes the session for writing."
         ),
     ),
-    Invariant(
+    _invariant(
         id="SESSION-4",
         owner="SessionActor",
         text=(
@@ -114,7 +123,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "before the commit leaves the old session live, its token valid and its queue armed."
         ),
     ),
-    Invariant(
+    _invariant(
         id="SESSION-5",
         owner="SessionActor",
         text=(
@@ -122,22 +131,22 @@ INVARIANTS: tuple[Invariant, ...] = (
             "event of the old agent never reaches the new file."
         ),
     ),
-    Invariant(
+    _invariant(
         id="SESSION-6",
         owner="transcripts",
         text="Concurrent appends form one chain.",
     ),
-    Invariant(
+    _invariant(
         id="SESSION-7",
         owner="transcripts",
         text="Opening never loses a readable entry, and never raises on damage.",
     ),
-    Invariant(
+    _invariant(
         id="SESSION-8",
         owner="transcripts",
         text="Reading never writes.",
     ),
-    Invariant(
+    _invariant(
         id="TURN-1",
         owner="TurnActor",
         text=(
@@ -145,7 +154,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "sender asked."
         ),
     ),
-    Invariant(
+    _invariant(
         id="TURN-2",
         owner="TurnActor",
         text=(
@@ -153,27 +162,27 @@ INVARIANTS: tuple[Invariant, ...] = (
             "A cancel without an id is bound to the turn that runs when it is taken."
         ),
     ),
-    Invariant(
+    _invariant(
         id="TURN-3",
         owner="TurnActor",
         text="A stop empties the queue before it aborts, and gives the dropped texts back.",
     ),
-    Invariant(
+    _invariant(
         id="TURN-4",
         owner="TurnActor",
         text="A late outcome of a turn that ended changes nothing.",
     ),
-    Invariant(
+    _invariant(
         id="TURN-6",
         owner="SessionActor",
         text="A stale token never starts a turn.",
     ),
-    Invariant(
+    _invariant(
         id="TURN-7",
         owner="TurnActor",
         text="Every tool call has exactly one result in the transcript.",
     ),
-    Invariant(
+    _invariant(
         id="TURN-8",
         owner="TurnActor",
         text=(
@@ -181,27 +190,27 @@ INVARIANTS: tuple[Invariant, ...] = (
             "before its tools run, the tools' results before the next call."
         ),
     ),
-    Invariant(
+    _invariant(
         id="TURN-9",
         owner="TurnActor",
         text="Every cause stops a turn in the one way; stopping one seat never touches another.",
     ),
-    Invariant(
+    _invariant(
         id="APPROVE-1",
         owner="ApprovalActor",
         text="One open request for a tool call.",
     ),
-    Invariant(
+    _invariant(
         id="APPROVE-2",
         owner="ApprovalActor",
         text="Allow, deny and stop are types, never inferred from text.",
     ),
-    Invariant(
+    _invariant(
         id="APPROVE-3",
         owner="TurnActor",
         text="A denial never stops the turn.",
     ),
-    Invariant(
+    _invariant(
         id="APPROVE-4",
         owner="ApprovalActor",
         text=(
@@ -210,7 +219,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "a change of policy decides anew what is open."
         ),
     ),
-    Invariant(
+    _invariant(
         id="APPROVE-5",
         owner="SettingsActor",
         text=(
@@ -218,7 +227,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "effect."
         ),
     ),
-    Invariant(
+    _invariant(
         id="APPROVE-6",
         owner="ApprovalActor",
         text=(
@@ -226,7 +235,7 @@ INVARIANTS: tuple[Invariant, ...] = (
             "closes."
         ),
     ),
-    Invariant(
+    _invariant(
         id="TOOL-1",
         owner="tools",
         text="A tool reads and writes only inside the root, and never in `.tenure/`.",
