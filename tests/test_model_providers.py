@@ -3,21 +3,17 @@
 import asyncio
 import base64
 import json
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from model_world import World
+from provider_world import KEYS, SECRET, Server, answer, called, running_server
 
 from tenure.messages.content import (
     AssistantMessage,
-    ChatMessage,
     ImageBlock,
     TextBlock,
     ThinkingBlock,
@@ -33,15 +29,6 @@ pytestmark = [
     pytest.mark.real,
 ]
 
-SERVER = Path(__file__).parent / "servers" / "provider.py"
-
-SECRET = "sk-tenure-test-0123456789abcdef"
-KEYS = {
-    "OPENAI_API_KEY": SECRET,
-    "ANTHROPIC_API_KEY": SECRET,
-    "OPENAI_COMPATIBLE_API_KEY": SECRET,
-}
-
 READ = ToolSpec(
     name="read",
     description="Read a file.",
@@ -49,71 +36,10 @@ READ = ToolSpec(
 )
 
 
-class Server:
-    def __init__(self, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-
-    def get(self, path: str) -> Any:
-        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
-            return json.load(answer)
-
-    def last(self) -> dict[str, Any]:
-        """The last request."""
-        seen: dict[str, Any] = self.get("/seen")[-1]
-        return seen
-
-    def chat(self, model: str) -> str:
-        return f"openai-compatible:{model}@{self.url}/v1"
-
-    def responses(self, model: str) -> str:
-        return f"openai:{model}@{self.url}/v1"
-
-    def anthropic(self, model: str) -> str:
-        return f"anthropic:{model}@{self.url}"
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    process = subprocess.Popen(
-        [sys.executable, str(SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdin
-    assert process.stdout
-    try:
-        port = int(process.stdout.readline().removeprefix("port "))
-        yield Server(port)
-    finally:
-        process.stdin.close()
-        process.wait(10)
-        process.stdout.close()
-
-
-def answer(
-    model: str, *messages: ChatMessage, tools: tuple[ToolSpec, ...] = ()
-) -> AssistantMessage:
-    outcome, _ = called(model, *messages, tools=tools)
-    assert isinstance(outcome, ModelCallDone), outcome
-    return outcome.message
-
-
-def failure(model: str) -> ModelCallFailed:
-    outcome, _ = called(model)
-    assert isinstance(outcome, ModelCallFailed), outcome
-    assert SECRET not in repr(outcome)
-    return outcome
-
-
-def called(
-    model: str, *messages: ChatMessage, tools: tuple[ToolSpec, ...] = ()
-) -> tuple[ModelCallDone | ModelCallFailed, World]:
-    world = World(environ=KEYS, messages=messages or (UserMessage(content="Hello?"),), tools=tools)
-
-    async def scene() -> ModelCallDone | ModelCallFailed:
-        prepared = await world.prepare(model)
-        assert isinstance(prepared, TurnPrepared), prepared
-        return await world.call(model)
-
-    return asyncio.run(scene()), world
+    with running_server() as running:
+        yield running
 
 
 def test_an_answer_is_streamed_and_its_usage_kept(server: Server) -> None:
@@ -128,7 +54,8 @@ def test_an_answer_is_streamed_and_its_usage_kept(server: Server) -> None:
     assert (usage.input, usage.cache_read, usage.output, usage.total_tokens) == (12, 8, 5, 25)
     # What a server of one's own costs is not known, whatever its model is called.
     assert not usage.priced
-    assert message.provider_part is msgspec.UNSET or not isinstance(message.provider_part, str)
+    # The message says it all, so nothing is kept beside it.
+    assert message.provider_part is msgspec.UNSET
 
 
 def test_the_request_holds_prompt_conversation_tools_and_the_servers_own_key(
@@ -214,71 +141,6 @@ def test_thoughts_are_told_from_text(server: Server) -> None:
 
 def test_a_length_stop_is_told(server: Server) -> None:
     assert answer(server.chat("long")).stop_reason == "length"
-
-
-@pytest.mark.parametrize(
-    ("model", "kind", "retry_after_ms"),
-    [
-        ("unauthorized", "auth", 0),
-        ("forbidden", "auth", 0),
-        ("limited", "rate_limit", 7_000),
-        ("no-credit", "invalid", 0),
-        ("overloaded", "overloaded", 0),
-        ("down", "overloaded", 2_000),
-        ("broken", "overloaded", 0),
-        ("too-long", "context_exceeded", 0),
-        ("too-long-local", "context_exceeded", 0),
-        ("wrong", "invalid", 0),
-        ("policy", "refused", 0),
-        ("filtered", "refused", 0),
-        ("cut", "transport", 0),
-        ("cut-clean", "transport", 0),
-        ("malformed", "transport", 0),
-        ("misshaped", "transport", 0),
-        ("breaks", "overloaded", 0),
-        ("no-such-model", "invalid", 0),
-    ],
-)
-def test_a_failure_has_a_kind(server: Server, model: str, kind: str, retry_after_ms: int) -> None:
-    outcome = failure(server.chat(model))
-    assert outcome.failure.kind == kind, outcome
-    assert outcome.failure.retry_after_ms == retry_after_ms
-    assert outcome.failure.reason
-    if model in ("cut", "cut-clean", "malformed", "misshaped", "breaks", "filtered"):
-        assert outcome.partial
-
-
-def test_no_key_passes_into_an_error(server: Server) -> None:
-    assert "[key]" in failure(server.chat("wrong")).failure.reason
-    assert "OPENAI_COMPATIBLE_API_KEY" in failure(server.chat("unauthorized")).failure.reason
-    from tenure.runtime.doors.models.provider_failures import scrubbed
-
-    said = scrubbed(f"bad {SECRET}, Bearer abc.def, http://me:pw@host/x, sk-ab***yz", SECRET)
-    assert said == "bad [key], [key] http://[key]host/x, [key]"
-
-
-def test_a_date_says_when_to_try_again(server: Server) -> None:
-    outcome = failure(server.chat("limited-until"))
-    assert outcome.failure.kind == "rate_limit"
-    assert 30_000 < outcome.failure.retry_after_ms <= 61_000
-
-
-def test_a_request_is_made_once_and_never_repeated_by_the_sdk(server: Server) -> None:
-    for model in ("overloaded", "limited", "broken", "cut"):
-        before = len(server.get("/seen"))
-        failure(server.chat(model))
-        assert len(server.get("/seen")) == before + 1
-
-
-def test_nobody_listening_is_a_transport_failure() -> None:
-    import socket
-
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
-    outcome = failure(f"openai-compatible:x@http://127.0.0.1:{port}/v1")
-    assert outcome.failure.kind == "transport"
-    assert f"127.0.0.1:{port}" in outcome.failure.reason
 
 
 @pytest.mark.parametrize("model", ["stall", "silent"])
@@ -393,24 +255,6 @@ def test_another_provider_gets_neither_signatures_nor_foreign_ids(server: Server
     assert "Reading it." in body
 
 
-@pytest.mark.parametrize(
-    ("model", "kind"),
-    [
-        ("unauthorized", "auth"),
-        ("limited", "rate_limit"),
-        ("overloaded", "overloaded"),
-        ("breaks", "overloaded"),
-        ("too-long", "context_exceeded"),
-        ("cut-clean", "transport"),
-        ("refusing", "refused"),
-    ],
-)
-def test_the_anthropic_interfaces_failures_have_a_kind(
-    server: Server, model: str, kind: str
-) -> None:
-    assert failure(server.anthropic(model)).failure.kind == kind
-
-
 def test_the_responses_interface_keeps_encrypted_thoughts_and_ids(server: Server) -> None:
     model = server.responses("gpt-5")
     question = UserMessage(content="Read it.")
@@ -435,10 +279,6 @@ def test_the_responses_interface_keeps_encrypted_thoughts_and_ids(server: Server
     assert kept["function_call"]["call_id"] == "call_1"
     assert kept["function_call"]["id"] == "fc_1"
     assert kept["function_call_output"]["output"] == "text"
-
-
-def test_the_responses_interface_tells_a_cut_stream(server: Server) -> None:
-    assert failure(server.responses("cut-clean")).failure.kind == "transport"
 
 
 def test_a_price_is_known_only_for_a_known_model_at_its_usual_place() -> None:
