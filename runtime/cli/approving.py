@@ -150,7 +150,7 @@ def choice_of(line: str) -> Choice | None:
             return Allow(scope="always")
         case "n" | "no" | "deny":
             return Deny(reason=rest.strip())
-        case "stop" if not rest:
+        case "stop" | "/stop" if not rest:
             return Stop()
         case _:
             return None
@@ -167,7 +167,7 @@ def show_request(request: ApprovalRequest) -> None:
     preview = request.preview
     if preview is None:
         return
-    print_note(f"{preview.path}: {preview.summary}")
+    print_note(preview.summary)
     for line in preview.diff.splitlines():
         print_note(line, **_style_of(line))
 

@@ -51,6 +51,7 @@ async def chat(conversation: Conversation, interrupts: Interrupts) -> int:
             await Chat(host, seat, screen, desk, lines, interrupts).run()
         finally:
             reading.cancel()
+            screen.note("")  # what comes next begins on a line of its own
         return EXIT_DONE
 
 
@@ -160,6 +161,8 @@ class Chat:
                     print_sessions(sessions, self._screen, self._seat.token.session_id)
                 case "/stop", "":
                     self._screen.note("no turn runs")
+                case "/open", "":
+                    self._screen.note("/open needs the id of a session; /sessions lists them")
                 case "/help", "":
                     self._screen.note(HELP)
                 case _:
