@@ -40,7 +40,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     diff: str
     """A unified diff; empty where there is none to show."""
     digest: str
-    """Of the file as it is now: the tool refuses another one.  Empty for a new file."""
+    """Of the file as it is now: the tool refuses another one.  `absent` for a new file."""
     summary: str
 
 
@@ -93,6 +93,10 @@ class RevokeApprovals(Command, frozen=True, kw_only=True):
     """A turn ended: nothing of it may be approved any more."""
 
     turn_id: TurnId
+
+
+class RevokeSeatApprovals(Command, frozen=True, kw_only=True):
+    """A TurnActor was started again: no turn of the seat lives, so nothing of it may be approved."""
 
 
 class EndSessionGrants(Command, frozen=True, kw_only=True):

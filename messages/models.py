@@ -29,6 +29,9 @@ slow.  refused: the provider declined the content.  invalid: the provider said t
 request was wrong, or we could not read its answer.  cancelled: we stopped it.
 bug: the model's own code raised."""
 
+INVALID_JSON = "__invalid_json__"
+"""The one argument of a tool call whose arguments were no JSON object: what the model wrote."""
+
 RETRYABLE: frozenset[str] = frozenset({"rate_limit", "overloaded", "transport"})
 
 

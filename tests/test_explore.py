@@ -224,6 +224,12 @@ SWAP = says(OpenSession(session_id=B))
         pytest.param((START, SWAP), id="start-swap"),
         pytest.param((START, APPROVER), id="start-approve"),
         pytest.param((START, STOP, APPROVER), id="start-stop-approve"),
+        pytest.param((START, STOP, SWAP), id="start-stop-swap"),
+        pytest.param(
+            (START, STOP, SWAP, APPROVER),
+            id="start-stop-swap-approve",
+            marks=pytest.mark.timeout(300),
+        ),
     ],
 )
 def test_every_order_of_a_small_protocol_keeps_the_invariants(clients: tuple[Client, ...]) -> None:

@@ -16,6 +16,7 @@ from tenure.messages.content import (
     Usage,
 )
 from tenure.messages.models import (
+    INVALID_JSON,
     FailureKind,
     ModelCallError,
     ModelDone,
@@ -30,8 +31,6 @@ from tenure.runtime.doors.models.mending import Mender, mended, mended_value
 ANSWER_BYTES_MAX = 4 * 1024 * 1024
 """Text, thoughts and arguments of one answer together, in UTF-8."""
 
-INVALID_JSON = "__invalid_json__"
-"""The one argument of a call whose arguments were no JSON object; its value is what came."""
 
 PieceKind = Literal["text", "thinking"]
 

@@ -11,7 +11,7 @@ from typing import cast
 from tenure.messages.approval import CallNotPreviewed, CallPreviewed, Preview, PreviewCall
 from tenure.messages.base import Outcome
 from tenure.messages.content import TextBlock, UserBlock
-from tenure.messages.models import ToolSpec
+from tenure.messages.models import INVALID_JSON, ToolSpec
 from tenure.messages.turn import RunTool, ToolCallDone
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
@@ -19,7 +19,6 @@ from tenure.runtime.doors.tools.moving import Delete, Rename
 from tenure.runtime.doors.tools.reading import List, Read
 from tenure.runtime.doors.tools.searching import Search
 from tenure.runtime.doors.tools.tool import (
-    INVALID_JSON,
     AnyTool,
     AsyncTool,
     PreviewingTool,

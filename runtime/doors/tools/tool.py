@@ -17,8 +17,6 @@ from tenure.messages.tokens import CallId, TurnId
 
 A = TypeVar("A", bound=msgspec.Struct)
 
-INVALID_JSON = "__invalid_json__"
-"""The key under which a call carries the raw text where the model wrote no valid JSON."""
 
 ABSENT = "absent"
 """The digest of a file that does not exist."""
