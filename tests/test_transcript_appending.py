@@ -11,6 +11,7 @@ from transcript_world import ROOT, Machine, Seat, answer, beside, run, user
 
 from tenure.messages.entries import CustomEntry, Record
 from tenure.messages.session import (
+    Again,
     AppendRecords,
     ById,
     Fresh,
@@ -142,6 +143,71 @@ def test_every_crash_point_keeps_all_receipted_entries_and_no_half_one():
                 assert len(later.texts()) <= len(receipts) + 1
 
 
+def _random_fault(chance):
+    """A rule for `disk.before` that now and then lets a call fail, be cut, or kill.
+
+    The note of a failed sync is spared: where both fail, nothing is promised.
+    """
+
+    def before(call):
+        if chance.random() > 0.06 or call.path.endswith(".doubt"):
+            return None
+        if call.name == "append":
+            kept = chance.randint(0, call.size)
+            return chance.choice(
+                [
+                    Fail(errno=errno.ENOSPC),
+                    WriteShort(bytes_written=kept),
+                    KillDuring(bytes_written=kept),
+                ]
+            )
+        if chance.random() < 0.2:
+            return chance.choice([KillBefore(), KillAfter()])
+        return Fail(errno=errno.EIO)
+
+    return before
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_fault_loses_a_receipted_entry_or_leaves_a_refused_one(seed):
+    """Lives of a session on a bad disk: calls fail, are cut, kill, and the power fails."""
+    chance = random.Random(seed)
+    machine = Machine()
+    seat = machine.seat()
+    seat.open(Fresh())
+    seat.append(user("first"))
+    receipted, refused, number = ["user: first"], set(), 0
+    for _ in range(8):
+        machine.disk.before = _random_fault(chance)
+        try:
+            for _ in range(chance.randint(1, 6)):
+                number += 1
+                texts = [f"{number}.{part}" for part in range(chance.randint(1, 3))]
+                outcome = seat.append(*map(user, texts))
+                if isinstance(outcome, RecordsAppended):
+                    receipted += [f"user: {text}" for text in texts]
+                elif isinstance(outcome, RecordsRefused):
+                    refused |= {f"user: {text}" for text in texts}
+                else:
+                    break
+            seat.close()
+        except ProcessKilled:
+            pass
+        machine.disk.before = None
+        if chance.random() < 0.4:
+            machine.disk.crash(SeededFate(chance))
+        else:
+            machine.kill(seat)
+        session_id, seat = seat.id, machine.seat()
+        opened = seat.open(ById(session_id=session_id))
+        assert (opened.damage.unreadable_lines, opened.damage.altered_records) == (0, 0)
+        texts = seat.texts()
+        assert [text for text in texts if text in receipted] == receipted
+        assert not refused & set(texts)
+        # What was uncertain may have survived: it was shown, so from now on it stays.
+        receipted = texts
+
+
 def test_append_that_is_cut_at_any_byte_by_a_kill_loses_only_itself(machine, seat):
     length = len(machine.lines(seat.opened.path)[-1])
     for kept in range(0, length, 7):
@@ -238,6 +304,37 @@ def test_doubtful_session_is_whole_again_once_it_is_opened_anew(machine, seat):
     assert seat.texts() == ["user: one", "user: two", "user: three"]
 
 
+@pytest.mark.parametrize("way", ["same process", "next process"])
+def test_what_was_shown_after_a_failed_sync_survives_a_power_loss(machine, seat, way):
+    """Bytes behind a failed sync live in memory alone: they are written into a new file."""
+    machine.disk.before = rule(Fail(errno=errno.EIO), "datasync")
+    seat.append(user("two"))
+    machine.disk.before = None
+    if way == "same process":
+        seat.open(Again(session_id=seat.id))
+    else:
+        seat = reopened(machine, seat)
+    assert seat.texts() == ["user: one", "user: two"]
+    seat.append(user("three"))
+    machine.disk.crash(LoseAll())
+    later = machine.seat()
+    assert later.open(ById(session_id=seat.id)).damage.count == 0
+    assert later.texts() == ["user: one", "user: two", "user: three"]
+    assert not [path for path in machine.disk.paths() if path.endswith(".doubt")]
+
+
+def test_what_was_shown_after_a_kill_survives_a_power_loss(machine, seat):
+    """The killed writer's entry was in memory alone; who shows it makes it durable first."""
+    machine.disk.before = rule(KillBefore(), "datasync")
+    with pytest.raises(ProcessKilled):
+        seat.append(user("two"))
+    assert reopened(machine, seat).texts() == ["user: one", "user: two"]
+    machine.disk.crash(LoseAll())
+    later = machine.seat()
+    later.open(ById(session_id=seat.id))
+    assert later.texts() == ["user: one", "user: two"]
+
+
 @pytest.mark.parametrize("call", ["create", "append"])
 def test_failed_creation_leaves_no_file_and_can_be_tried_again(machine, call):
     seat = machine.seat()
@@ -246,6 +343,18 @@ def test_failed_creation_leaves_no_file_and_can_be_tried_again(machine, call):
     assert isinstance(seat.append(user("one")), RecordsRefused)
     assert path not in machine.disk.paths()
     machine.disk.before = None
+    assert isinstance(seat.append(user("two")), RecordsAppended)
+    assert reopened(machine, seat).texts() == ["user: two"]
+
+
+def test_failed_creation_can_be_tried_again_by_a_seat_that_was_parked_meanwhile(machine):
+    seat = machine.seat()
+    first = seat.open(Fresh(name="Plans"))
+    machine.disk.before = rule(Fail(errno=errno.ENOSPC), "append")
+    assert isinstance(seat.append(user("one")), RecordsRefused)
+    machine.disk.before = None
+    seat.close()
+    assert seat.open(Again(session_id=seat.id)) == first
     assert isinstance(seat.append(user("two")), RecordsAppended)
     assert reopened(machine, seat).texts() == ["user: two"]
 

@@ -67,7 +67,10 @@ class Conversation:
         known = self._path[-1] if self._path else ROOT
         fresh = self._tree.path(behind=known)
         first = self._tree.parent_place(fresh[0]) if fresh else self._tree.leaf_place
-        self._path = self._path + fresh if first == known else fresh
+        if first == known:
+            self._path.extend(fresh)
+        else:
+            self._path = fresh
         return self._path
 
     def _shown(self, places: list[int]) -> list[ChatMessage]:

@@ -266,9 +266,10 @@ class Transcripts:
 
     async def _let_go(self, live: LiveTranscript, farewell: Farewell) -> str:
         self._live.pop(live.session_id, None)
+        work = partial(let_go, self._ground, live.session_id, live.grip, farewell)
         if isinstance(live.grip, Planned):
             self._unwritten[live.seat] = live
-        work = partial(let_go, self._ground, live, farewell)
+            live.grip = msgspec.structs.replace(live.grip, claim=None)
         return await run_whole(self._leaves.workers, work, str)
 
     def _held(self, session_id: SessionId, seat: str) -> LiveTranscript | None:

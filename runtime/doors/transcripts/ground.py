@@ -18,3 +18,5 @@ class Ground:
     sync: Sync
     seats: dict[SessionId, str] = field(default_factory=dict)
     """Which seat of this host holds or opens which session.  Written by workers too."""
+    doubted: set[SessionId] = field(default_factory=set)
+    """Sessions whose last write could not be confirmed.  Written by workers too."""

@@ -7,6 +7,7 @@ from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.files import Files
 from tenure.runtime.doors.transcripts.codec import iso_time
 from tenure.runtime.doors.transcripts.dialects import Unreadable, read_header
+from tenure.runtime.doors.transcripts.storage import close_quietly
 
 SUFFIX = ".jsonl"
 _NAME_BYTES_MAX = 100
@@ -33,6 +34,10 @@ class Layout:
     def claim(self, session_id: SessionId) -> str:
         """The path that stands for a session among the claims."""
         return f"{self.home}/claims/sessions/{safe_name(session_id)}"
+
+    def doubt(self, session_id: SessionId) -> str:
+        """The path of the note that a sync of the session's transcript failed."""
+        return f"{self.claim(session_id)}.doubt"
 
     def seat(self, host_id: str, seat: str) -> str:
         """The path of a seat record."""
@@ -92,7 +97,7 @@ def header_id(files: Files, path: str) -> str | None:
     except (OSError, Unreadable):
         return None
     finally:
-        file.close()
+        close_quietly(file)
 
 
 def safe_name(name: str) -> str:
@@ -104,7 +109,3 @@ def safe_name(name: str) -> str:
         digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         return f"{safe[:30]}~{digest}"
     return safe
-
-
-def folder_of(path: str) -> str:
-    return path.rpartition("/")[0] or "/"

@@ -16,10 +16,10 @@ from tenure.messages.session import (
 )
 from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.claims import ClaimBusy, ClaimRecord, FileMark, HeldClaim
-from tenure.runtime.doors.transcripts.codec import DIALECT_VERSION
 from tenure.runtime.doors.transcripts.dialects import Unreadable
 from tenure.runtime.doors.transcripts.ground import Ground
 from tenure.runtime.doors.transcripts.live import Claimed, LiveTranscript
+from tenure.runtime.doors.transcripts.repair import made_whole
 from tenure.runtime.doors.transcripts.scan import Scan, scan
 from tenure.runtime.doors.transcripts.storage import (
     Changed,
@@ -29,9 +29,8 @@ from tenure.runtime.doors.transcripts.storage import (
     Written,
     open_file,
     reason_of,
-    replace_with_backup,
 )
-from tenure.runtime.doors.transcripts.writing import write_records
+from tenure.runtime.doors.transcripts.writing import release_claim, write_records
 
 NotOpened = SessionNotFound | SessionInUse | SessionUnreadable | StorageFailed
 
@@ -84,7 +83,7 @@ def open_path(
     finally:
         if not isinstance(opening, Opening):
             del ground.seats[session_id]
-            taken.release()
+            release_claim(taken)
     return opening
 
 
@@ -105,10 +104,7 @@ def _open_claimed(
             raise Unreadable(f"its header names the session {found.header.id!r}")
         epoch = _next_epoch(claim, found, file.mark, rule)
         claim.write(ClaimRecord(epoch=epoch, holder=ground.claims.me()))
-        if found.header.version != DIALECT_VERSION:
-            file = _rewrite(ground, path, file, data, found)
-        else:
-            _repair(file, found)
+        file = made_whole(ground, session_id, file, data, found)
         live = LiveTranscript(seat, session_id, epoch, path, Claimed(claim=claim, file=file))
         live.load(found)
         return Opening(live, _settle_while_opening(ground, live))
@@ -138,27 +134,6 @@ def _next_epoch(claim: HeldClaim, found: Scan, mark: FileMark, rule: EpochRule) 
     highest = max(record.epoch if record else 0, found.epoch_max)
     untouched = record is not None and record.parked == mark and record.epoch == highest
     return highest if untouched and rule == "kept_if_parked" else highest + 1
-
-
-def _repair(file: TranscriptFile, found: Scan) -> None:
-    match found.tail.state:
-        case "torn":
-            file.cut_tail(found.tail.data)
-        case "unterminated":
-            file.end_last_line()
-        case "clean":
-            pass
-
-
-def _rewrite(
-    ground: Ground, path: str, file: TranscriptFile, data: bytes, found: Scan
-) -> TranscriptFile:
-    """Put a file of the present dialect in the place of an older one, which is kept beside it."""
-    file.close()
-    files = ground.leaves.files
-    new = b"\n".join(found.new_lines) + b"\n"
-    replace_with_backup(files, path, data, new, f"v{found.header.version}")
-    return open_file(files, path)
 
 
 def _settle_while_opening(ground: Ground, live: LiveTranscript) -> int:

@@ -5,8 +5,7 @@ import msgspec
 from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.claims import make_folders_durably, replace_durably
 from tenure.runtime.doors.transcripts.ground import Ground
-from tenure.runtime.doors.transcripts.layout import folder_of
-from tenure.runtime.doors.transcripts.storage import read_all
+from tenure.runtime.doors.transcripts.storage import folder_of, read_all
 
 
 class SeatRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -4,13 +4,13 @@ These functions block: they run in a worker.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
 
 from tenure.runtime.doors.claims import FileMark, make_folders_durably
 from tenure.runtime.doors.files import File, Files
-from tenure.runtime.doors.transcripts.layout import folder_of
 
 Sync = Literal["fsync", "flush"]
 """fsync: what is appended is durable when it is answered.  flush: the system has it."""
@@ -125,8 +125,12 @@ class TranscriptFile:
         self._file.sync()
         self.mark = grown(self.mark, 1)
 
+    def sync(self) -> None:
+        """Make durable what another holder may have left in the system's memory."""
+        self._file.sync()
+
     def close(self) -> None:
-        self._file.close()
+        close_quietly(self._file)
 
 
 def open_file(files: Files, path: str) -> TranscriptFile:
@@ -135,7 +139,7 @@ def open_file(files: Files, path: str) -> TranscriptFile:
     try:
         return TranscriptFile(files, file, path, FileMark.of(file.stat()))
     except BaseException:
-        file.close()
+        close_quietly(file)
         raise
 
 
@@ -149,36 +153,40 @@ def create_file(files: Files, path: str, data: bytes) -> TranscriptFile | NotWri
         return NotWritten(reason=reason_of(error))
     try:
         written = file.append(data)
-        problem = "" if written == len(data) else "the disk took only a part of it"
+        refusal = "" if written == len(data) else "the disk took only a part of it"
     except OSError as error:
-        problem = reason_of(error)
+        refusal = reason_of(error)
     try:
-        if problem:  # guard: SESSION-3
-            file.close()
+        if refusal:  # guard: SESSION-3
+            close_quietly(file)
             files.remove(path)
             files.sync_folder(folder)
-            return NotWritten(reason=problem)
+            return NotWritten(reason=refusal)
         file.sync()
         files.sync_folder(folder)
         return TranscriptFile(files, file, path, FileMark.of(file.stat()))
     except OSError as error:
-        file.close()
+        close_quietly(file)
         return Uncertain(reason=reason_of(error))
 
 
-def replace_with_backup(files: Files, path: str, old: bytes, new: bytes, label: str) -> None:
-    """Replace a transcript whole, with its old bytes kept beside it as `<path>.<label>.bak`.
+def replace_with_backup(files: Files, path: str, old: bytes, new: bytes, version: int) -> None:
+    """Replace a transcript whole, with its old bytes kept beside it as `<path>.v<version>.bak`.
 
     At every moment the path leads to the old file or to the new one, and both
     are durable when this returns.  An existing backup is never replaced.
     """
     permissions = files.stat(path).mode
-    _put(files, _free_name(files, f"{path}.{label}.bak"), old, permissions)
-    _put(files, path, new, permissions)
+    replace_whole(files, _free_name(files, f"{path}.v{version}.bak"), old, permissions)
+    replace_whole(files, path, new, permissions)
 
 
-def _put(files: Files, path: str, data: bytes, permissions: int) -> None:
-    """Under the session's claim: temporary file, sync, rename, sync of the folder."""
+def replace_whole(files: Files, path: str, data: bytes, permissions: int) -> None:
+    """Under the session's claim: temporary file, sync, rename, sync of the folder.
+
+    Raises:
+        OSError: the path leads to the old file, or to the new one.
+    """
     temporary = f"{path}.tmp"
     try:
         file = files.open(temporary, "create", permissions=permissions)
@@ -189,7 +197,7 @@ def _put(files: Files, path: str, data: bytes, permissions: int) -> None:
         write_all(file, data)
         file.sync()
     finally:
-        file.close()
+        close_quietly(file)
     files.rename(temporary, path)
     files.sync_folder(folder_of(path))
 
@@ -204,7 +212,7 @@ def save_torn(files: Files, path: str, tail: bytes) -> None:
         write_all(file, tail)
         file.sync()
     finally:
-        file.close()
+        close_quietly(file)
     files.sync_folder(folder_of(path))
 
 
@@ -214,6 +222,16 @@ def read_all(files: Files, path: str) -> bytes:
     try:
         return file.read_at(0, file.stat().size)
     finally:
+        close_quietly(file)
+
+
+def folder_of(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+def close_quietly(file: File) -> None:
+    """Close; an error comes too late to matter, for what counts was synced before."""
+    with suppress(OSError):
         file.close()
 
 

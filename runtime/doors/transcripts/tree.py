@@ -79,8 +79,9 @@ class Tree:
             parent = head.parent_id
             # Where the parent cannot be read, or stands behind its child, the
             # entry hangs on the readable one before it: damage hides only itself.
-            if parent != previous and parent is not None and places.get(parent, place) >= place:
-                moved.setdefault(place, place - 1)  # guard: SESSION-7
+            sound = parent is None or parent == previous or places.get(parent, place) < place
+            if not sound:  # guard: SESSION-7
+                moved.setdefault(place, place - 1)
             previous = head.id
         self.leaf_place = len(heads) - 1
 

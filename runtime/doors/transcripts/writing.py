@@ -20,9 +20,12 @@ from tenure.runtime.doors.transcripts.live import (
     LiveTranscript,
     Planned,
 )
+from tenure.runtime.doors.transcripts.repair import note_doubt
 from tenure.runtime.doors.transcripts.storage import (
     Changed,
     NotWritten,
+    Sync,
+    TranscriptFile,
     Uncertain,
     WriteResult,
     Written,
@@ -44,14 +47,17 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 def write_records(ground: Ground, live: LiveTranscript, records: Sequence[Record]) -> Attempt:
     """Write one batch: whole and synced, or not at all.  Never raises."""
     try:
-        return _write(ground, live, records)
+        attempt = _write(ground, live, records)
     except Exception as error:
         # A bug must not leave a transcript open for writing behind half a write.
         reason = f"the write ended in an unexpected way: {error!r}"
         held = live.grip
         file = None if isinstance(held, Planned) else held.file
         grip = Doubtful(claim=held.claim, file=file, reason=reason)
-        return Attempt(result=Uncertain(reason=reason), grip=grip)
+        attempt = Attempt(result=Uncertain(reason=reason), grip=grip)
+    if isinstance(attempt.result, Uncertain) and not isinstance(live.grip, Doubtful):
+        note_doubt(ground, live.session_id)
+    return attempt
 
 
 def _write(ground: Ground, live: LiveTranscript, records: Sequence[Record]) -> Attempt:
@@ -60,18 +66,28 @@ def _write(ground: Ground, live: LiveTranscript, records: Sequence[Record]) -> A
         lines = tuple(encode_record(record, live.epoch) for record in records)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
         return Attempt(result=NotWritten(reason=f"an entry is no JSON: {error}"), grip=grip)
+    if isinstance(grip, Doubtful):  # guard: SESSION-3
+        return Attempt(result=Uncertain(reason=grip.reason), grip=grip)
     match grip:
-        case Doubtful(reason=reason):  # guard: SESSION-3
-            return Attempt(result=Uncertain(reason=reason), grip=grip)
         case Planned():
             return _write_first(ground, live, grip, lines)
         case Claimed(claim=claim, file=file):
-            if not claim.in_place():  # guard: SESSION-5
-                return Attempt(result=Changed(), grip=grip)
-            result = file.append(lines, ground.sync)
+            result = _append(claim, file, lines, ground.sync)
             if isinstance(result, Uncertain):
                 grip = Doubtful(claim=claim, file=file, reason=result.reason)
             return Attempt(result=result, grip=grip, lines=lines)
+
+
+def _append(
+    claim: HeldClaim, file: TranscriptFile, lines: tuple[bytes, ...], sync: Sync
+) -> WriteResult:
+    try:
+        held = claim.in_place()
+    except OSError as error:
+        return NotWritten(reason=reason_of(error))
+    if not held:  # guard: SESSION-5
+        return Changed()
+    return file.append(lines, sync)
 
 
 def _write_first(
@@ -120,25 +136,35 @@ class Dropped(msgspec.Struct, frozen=True, kw_only=True):
 Farewell = Parked | Dropped
 
 
-def let_go(ground: Ground, live: LiveTranscript, farewell: Farewell) -> str:
+def let_go(ground: Ground, session_id: SessionId, grip: Grip, farewell: Farewell) -> str:
     """Close the file and release the claim, whatever happens; what failed on the way, or empty."""
-    grip = live.grip
     problem = ""
     try:
         if isinstance(grip, Claimed) and isinstance(farewell, Parked):
-            _leave_mark(ground, live, grip)
+            _leave_mark(ground, grip)
     except OSError as error:
         problem = reason_of(error)
     finally:
         if not isinstance(grip, Planned) and grip.file is not None:
             grip.file.close()
+        ground.seats.pop(session_id, None)
         if grip.claim is not None:
-            grip.claim.release()
-        ground.seats.pop(live.session_id, None)
+            problem = release_claim(grip.claim) or problem
     return problem
 
 
-def _leave_mark(ground: Ground, live: LiveTranscript, grip: Claimed) -> None:
+def release_claim(claim: HeldClaim) -> str:
+    """Let go of a claim; what the system had to say against it, or empty."""
+    try:
+        claim.release()
+    except OSError as error:
+        return f"its lock could not be closed: {reason_of(error)}"
+    return ""
+
+
+def _leave_mark(ground: Ground, grip: Claimed) -> None:
     """Write down how the file was left, so that the next opening knows it again."""
-    record = ClaimRecord(epoch=live.epoch, holder=ground.claims.me(), parked=grip.file.mark)
-    grip.claim.write(record)
+    before = grip.claim.record
+    epoch = before.epoch if before else 0
+    mark = grip.file.mark
+    grip.claim.write(ClaimRecord(epoch=epoch, holder=ground.claims.me(), parked=mark))
