@@ -210,6 +210,7 @@ def test_reading_what_is_no_transcript_says_why(machine, reader):
         read_session(reader, f"{SESSIONS}/gone.jsonl")
 
 
+@pytest.mark.witness("SESSION-8")
 def test_reads_never_write_and_never_lock(machine, reader, seat):
     """Not a torn tail, not a missing newline, not an older dialect makes a reader write."""
     machine.put_session("torn", encode_header("torn", 0, "/")[:-1], end=b"\n{torn")
@@ -228,6 +229,7 @@ def test_reads_never_write_and_never_lock(machine, reader, seat):
     assert {path: machine.content(path) for path in machine.disk.paths()} == before
 
 
+@pytest.mark.witness("SESSION-8")
 def test_older_dialect_is_shown_without_being_converted(machine, reader):
     path = machine.put_session(
         "old", b'{"type":"session","id":"old"}', b'{"type":"message","message":{"role":"user"}}'

@@ -82,6 +82,7 @@ def test_results_stand_behind_their_message_in_the_order_of_the_calls(seat):
 
 
 @pytest.mark.parametrize("results", [(), ("b",), ("a", "c"), ("c", "b", "a")])
+@pytest.mark.witness("TURN-7")
 def test_call_without_a_result_gets_one_in_the_snapshot(seat, results):
     """However many results a stopped batch of three had, the provider sees three pairs."""
     seat.append(answer("go", "a", "b", "c"), *(result(call) for call in results), user("next"))
@@ -92,11 +93,13 @@ def test_call_without_a_result_gets_one_in_the_snapshot(seat, results):
     ]
 
 
+@pytest.mark.witness("TURN-7")
 def test_result_without_its_call_is_not_shown(seat):
     seat.append(user("one"), result("nobody"), user("two"))
     assert seat.texts() == ["user: one", "user: two"]
 
 
+@pytest.mark.witness("TURN-7")
 def test_second_result_of_a_call_is_not_shown(seat):
     seat.append(answer("go", "a"), result("a", "first"), result("a", "second"))
     assert seat.texts() == ["assistant: go + call a", "toolResult: first"]
@@ -109,6 +112,7 @@ def test_id_that_comes_again_in_a_later_turn_belongs_to_the_later_call(seat):
     assert seat.texts()[-1] == "toolResult: late"
 
 
+@pytest.mark.witness("TURN-7")
 def test_pairs_are_whole_whatever_was_appended():
     for seed in range(40):
         chance = random.Random(seed)

@@ -60,6 +60,7 @@ def three_lines():
         b'{"type":"message","id":"e2","x":"cut inside \xc3"}',
     ],
 )
+@pytest.mark.witness("SESSION-7")
 def test_corrupt_line_in_the_middle_hides_nothing_else(damage):
     first, _, third = three_lines()
     found = scan(HEADER + first + damage + b"\n" + third)
@@ -69,17 +70,20 @@ def test_corrupt_line_in_the_middle_hides_nothing_else(damage):
     assert found.marks == {3: "unreadable"}
 
 
+@pytest.mark.witness("SESSION-7")
 def test_child_of_a_lost_entry_hangs_on_the_readable_entry_before_it():
     first, _, third = three_lines()
     tree = scan(HEADER + first + b"?\n" + third).tree
     assert [tree.heads[place].id for place in tree.path()] == ["e1", "e3"]
 
 
+@pytest.mark.witness("SESSION-7")
 def test_parent_that_stands_behind_its_child_does_not_make_a_circle():
     data = HEADER + line(1, user("one"), parent="e2") + line(2, user("two"), parent="e1")
     assert texts(scan(data)) == ["user: one", "user: two"]
 
 
+@pytest.mark.witness("SESSION-7")
 def test_altered_record_is_counted_and_not_served():
     first, second, third = three_lines()
     found = scan(HEADER + first + second.replace(b"two", b"TWO") + third)
