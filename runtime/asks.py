@@ -7,8 +7,9 @@ that knows futures; steps carry an `AskId`.
 
 import asyncio
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
+from typing import cast
 
 import msgspec
 
@@ -39,10 +40,13 @@ class Asks:
     """The table, with one sweeper for all deadlines."""
 
     def __init__(self, clock: Clock, late: Callable[[str, Reply], None]) -> None:
-        self._clock = clock
+        self._monotonic_s = clock.monotonic_s
+        self._sleep = clock.sleep
         self._late = late
         self._open: dict[AskId, OpenAsk] = {}
-        self._ids = count(1)
+        self._held: dict[str, set[AskId]] = {}
+        """By holder, so that the end of one owner does not look at every ask."""
+        self._ids = cast("Iterator[AskId]", count(1))
         self._deadlines: list[tuple[float, AskId]] = []
         self._sweeper: asyncio.Task[None] | None = None
         self._wakes_at = float("inf")
@@ -52,10 +56,15 @@ class Asks:
 
     def open(self, sink: Sink, holder: str, deadline_s: float | None) -> AskId:
         """Open an ask; `deadline_s` None never passes."""
-        ask_id = AskId(next(self._ids))
+        ask_id = next(self._ids)
         self._open[ask_id] = OpenAsk(sink, holder)
+        held = self._held.get(holder)
+        if held is None:
+            self._held[holder] = {ask_id}
+        else:
+            held.add(ask_id)
         if deadline_s is not None:
-            due = self._clock.monotonic_s() + deadline_s
+            due = self._monotonic_s() + deadline_s
             heapq.heappush(self._deadlines, (due, ask_id))
             if len(self._deadlines) > 2 * len(self._open) + CLOSED_KEPT_MAX:
                 self._forget_closed()
@@ -71,16 +80,21 @@ class Asks:
         ask.begun = True
         return True
 
+    def has_begun(self, ask_id: AskId) -> bool:
+        """Whether a step has taken it, as far as it is still open."""
+        ask = self._open.get(ask_id)
+        return ask is not None and ask.begun
+
     def hand_on(self, ask_id: AskId, holder: str) -> None:
         """Another owner has the duty to answer now, and has not begun."""
-        ask = self._open.get(ask_id)
+        ask = self._close(ask_id)
         if ask is not None:
-            ask.holder = holder
-            ask.begun = False
+            self._open[ask_id] = OpenAsk(ask.sink, holder)
+            self._held.setdefault(holder, set()).add(ask_id)
 
     def answer(self, ask_id: AskId, reply: Reply) -> None:
         """Close an ask.  A second answer, or a late one, is a dead letter."""
-        ask = self._open.pop(ask_id, None)
+        ask = self._close(ask_id)
         if ask is None:
             self._late("asker", reply)
             return
@@ -88,27 +102,36 @@ class Asks:
 
     def drop(self, ask_id: AskId) -> None:
         """The asker is gone and wants no answer."""
-        self._open.pop(ask_id, None)
+        self._close(ask_id)
 
     def owner_ended(self, holder: str, reason: str, *, waiting: bool) -> None:
         """Answer what an owner had taken; with `waiting` also what it never will take."""
-        mine = [
-            (ask_id, ask)
-            for ask_id, ask in self._open.items()
-            if ask.holder == holder and (ask.begun or waiting)
-        ]
-        for ask_id, ask in mine:
-            del self._open[ask_id]
-            ask.sink(OwnerStopped(begun=ask.begun, reason=reason))
+        for ask_id in sorted(self._held.get(holder, ())):
+            ask = self._open.get(ask_id)
+            if ask is not None and (ask.begun or waiting):
+                self._close(ask_id)
+                ask.sink(OwnerStopped(begun=ask.begun, reason=reason))
 
     def close(self) -> None:
         """Answer everybody and stop the sweeper."""
-        for ask_id in list(self._open):
-            ask = self._open.pop(ask_id)
-            ask.sink(OwnerStopped(begun=ask.begun, reason="the host is closed"))
+        for ask_id in sorted(self._open):
+            ask = self._close(ask_id)
+            if ask is not None:
+                ask.sink(OwnerStopped(begun=ask.begun, reason="the host is closed"))
+        self._deadlines.clear()
         if self._sweeper is not None:
             self._sweeper.cancel()
             self._sweeper = None
+
+    def _close(self, ask_id: AskId) -> OpenAsk | None:
+        ask = self._open.pop(ask_id, None)
+        if ask is not None:
+            held = self._held[ask.holder]
+            if len(held) == 1:
+                del self._held[ask.holder]
+            else:
+                held.remove(ask_id)
+        return ask
 
     def _arm(self, due: float) -> None:
         self._wakes_at = due
@@ -124,12 +147,12 @@ class Asks:
         while self._deadlines:
             due = self._deadlines[0][0]
             self._wakes_at = due
-            pause = due - self._clock.monotonic_s()
+            pause = due - self._monotonic_s()
             if pause > 0:
-                await self._clock.sleep(pause)
+                await self._sleep(pause)
                 continue
             _, ask_id = heapq.heappop(self._deadlines)
-            ask = self._open.pop(ask_id, None)
+            ask = self._close(ask_id)
             if ask is not None:
                 ask.sink(DeadlinePassed(begun=ask.begun))
         self._wakes_at = float("inf")

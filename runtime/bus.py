@@ -9,7 +9,7 @@ Everything here runs on the host's event loop; from another thread go through
 """
 
 import asyncio
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 
 import msgspec
 
@@ -17,8 +17,6 @@ from tenure.messages.base import Command, Event, Message, Reply
 from tenure.messages.bus import (
     DeadLetter,
     DeadLetterCause,
-    DeadlinePassed,
-    KeyReused,
     Overloaded,
     OwnerStopped,
     Published,
@@ -27,13 +25,12 @@ from tenure.messages.bus import (
 from tenure.runtime.asks import Asks, Sink
 from tenure.runtime.doors.clock import Clock
 from tenure.runtime.events import EventStream, Subscription
+from tenure.runtime.keys import Keys
 from tenure.runtime.mailbox import Delivery, Mailbox
 from tenure.runtime.owner import Owner
 from tenure.runtime.step import AskId
 
 DEAD_LETTERS_KEPT_MAX = 1_000
-KEYS_KEPT_MAX = 4_096
-"""Idempotency keys whose answers are remembered; the oldest are forgotten first."""
 
 FROM_COMMAND = msgspec.UNSET
 """The default deadline of an ask: what the command's class says."""
@@ -57,13 +54,6 @@ class Box:
             self.owner.schedule()
 
 
-class _Keyed(msgspec.Struct):
-    """The first command with a key, and its answer or who waits for it."""
-
-    command: Command
-    answer: asyncio.Future[Reply]
-
-
 class Bus:
     """Asks, tells, events and dead letters of one host run."""
 
@@ -73,7 +63,7 @@ class Bus:
         self.boxes: dict[str, Box] = {}
         self.dead_letters: deque[DeadLetter] = deque(maxlen=DEAD_LETTERS_KEPT_MAX)
         self.dead_letters_count: Counter[DeadLetterCause] = Counter()
-        self._keyed: OrderedDict[tuple[str, str], _Keyed] = OrderedDict()
+        self._keys = Keys(self.asks, self._send)
 
     async def ask(
         self,
@@ -96,20 +86,36 @@ class Bus:
         assert not isinstance(deadline_s, msgspec.UnsetType)
         key = getattr(command, "idempotency_key", "")
         if key:
-            return await self._ask_keyed(address, command, key, deadline_s)
-        return await self._ask(address, command, deadline_s)
+            return await self._keys.ask(address, command, key, deadline_s)
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        ask_id = self.asks.open(_give_to(future), address, deadline_s)
+        refusal = self._send(address, command, ask_id)
+        if refusal is not None:
+            self.asks.drop(ask_id)
+            return refusal
+        return await self._answer(ask_id, future)
+
+    async def ask_in_order(
+        self, address: str, command: Command, *, deadline_s: float | None
+    ) -> Reply:
+        """Ask in the lane of the owners: never refused, and behind what was forwarded before."""
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        ask_id = self.asks.open(_give_to(future), address, deadline_s)
+        self.post(address, Delivery(command, ask_id))
+        return await self._answer(ask_id, future)
 
     def tell(self, address: str, command: Command) -> Told | Overloaded | OwnerStopped:
         """Send one way.  The answer says whether the message is in the mailbox."""
-        box = self.boxes.get(address)
-        if box is None or box.closed:
-            self.dead_letter(address, command, "no_owner" if box is None else "owner_stopped")
-            return OwnerStopped(begun=False, reason=box.closed if box else "no such owner")
-        waiting = self._put(box, Delivery(command))
-        if waiting:
-            self.dead_letter(address, command, "overloaded")
-            return Overloaded(waiting=waiting)
-        return Told()
+        refusal = self._send(address, command, None)
+        match refusal:
+            case None:
+                return Told()
+            case Overloaded():
+                self.dead_letter(address, command, "overloaded")
+            case OwnerStopped():
+                known = address in self.boxes
+                self.dead_letter(address, command, "owner_stopped" if known else "no_owner")
+        return refusal
 
     def publish(self, seat: str, event: Event) -> Published:
         return self.stream.publish(seat, event)
@@ -122,9 +128,11 @@ class Bus:
         """Mail for the owner lane: outcomes, and messages between owners.  Never refused."""
         box = self.boxes.get(address)
         if box is None or box.closed:
-            self.dead_letter(address, delivery.message, "owner_stopped")
-            if delivery.asker is not None:
-                reason = box.closed if box else "no such owner"
+            if delivery.asker is None:
+                cause: DeadLetterCause = "owner_stopped" if box else "no_owner"
+                self.dead_letter(address, delivery.message, cause)
+            else:
+                reason = box.closed if box else _no_owner(address)
                 self.asks.answer(delivery.asker, OwnerStopped(begun=False, reason=reason))
             return
         box.mailbox.put_owner_mail(delivery)
@@ -149,63 +157,43 @@ class Bus:
         self.asks.close()
         self.stream.close()
 
-    async def _ask(self, address: str, command: Command, deadline_s: float | None) -> Reply:
-        box = self.boxes.get(address)
-        if box is None:
-            return OwnerStopped(begun=False, reason=f"no owner has the address {address!r}")
-        if box.closed:
-            return OwnerStopped(begun=False, reason=box.closed)
-        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-
-        def give(reply: Reply) -> None:
-            if not future.done():
-                future.set_result(reply)
-
-        ask_id = self.asks.open(give, address, deadline_s)
-        waiting = self._put(box, Delivery(command, ask_id))
-        if waiting:
-            self.asks.drop(ask_id)
-            return Overloaded(waiting=waiting)
+    async def _answer(self, ask_id: AskId, future: asyncio.Future[Reply]) -> Reply:
         try:
             return await future
         except asyncio.CancelledError:
             self.asks.drop(ask_id)
             raise
 
-    async def _ask_keyed(
-        self, address: str, command: Command, key: str, deadline_s: float | None
-    ) -> Reply:
-        known = self._keyed.get((address, key))
-        if known is not None:
-            if known.command != command:
-                return KeyReused(idempotency_key=key)
-            return await asyncio.shield(known.answer)
-        # The first asker's cancel must not take the answer from those who repeat
-        # the key, so the ask itself belongs to a task of its own.
-        task = asyncio.get_running_loop().create_task(self._ask(address, command, deadline_s))
-        self._keyed[address, key] = _Keyed(command, task)
-        if len(self._keyed) > KEYS_KEPT_MAX:
-            self._keyed.popitem(last=False)
-
-        def forget_unanswered(done: asyncio.Future[Reply]) -> None:
-            # No owner gave this answer, so it is no answer to a repeat.
-            unanswered = Overloaded | DeadlinePassed | OwnerStopped
-            if done.cancelled() or isinstance(done.result(), unanswered):
-                self._keyed.pop((address, key), None)
-
-        task.add_done_callback(forget_unanswered)
-        return await asyncio.shield(task)
-
-    def _put(self, box: Box, delivery: Delivery) -> int:
-        """Into the lane that a message from outside belongs to; how many wait if refused."""
-        message = delivery.message
-        waiting = 0
-        if isinstance(message, Command) and message.control:
+    def _send(
+        self, address: str, command: Command, ask_id: AskId | None
+    ) -> Overloaded | OwnerStopped | None:
+        """Into the lane that a command from outside belongs to; says why not."""
+        box = self.boxes.get(address)
+        if box is None:
+            return OwnerStopped(begun=False, reason=_no_owner(address))
+        if box.closed:
+            return OwnerStopped(begun=False, reason=box.closed)
+        delivery = Delivery(command, ask_id)
+        if command.control:
             box.mailbox.put_control(delivery)
         else:
             waiting = box.mailbox.put_command(delivery)
+            if waiting:
+                return Overloaded(waiting=waiting)
         box.wake()
-        return waiting
+        return None
 
     def _late_reply(self, to: str, reply: Reply) -> None:
         self.dead_letter(to, reply, "late_reply")
+
+
+def _no_owner(address: str) -> str:
+    return f"no owner has the address {address!r}"
+
+
+def _give_to(future: asyncio.Future[Reply]) -> Sink:
+    def give(reply: Reply) -> None:
+        if not future.done():
+            future.set_result(reply)
+
+    return give

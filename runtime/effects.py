@@ -34,21 +34,22 @@ class Wanted(Protocol):
 class EffectRunner:
     """Runs the effects of one address and sees to it that each ends in one outcome."""
 
-    __slots__ = ("_address", "_beside", "_current", "_handlers", "_queue", "_seat", "_tasks")
+    __slots__ = ("_address", "_beside", "_current", "_handlers", "_queue", "_seat", "_serial")
 
     def __init__(self, handlers: Handlers, address: str, seat: str) -> None:
         self._handlers = handlers
         self._address = address
         self._seat = seat
         self._queue: deque[tuple[Effect, Wanted]] | None = None
-        self._current: Effect | None = None
+        self._current: tuple[Effect, Wanted] | None = None
+        self._serial: asyncio.Task[None] | None = None
+        """Works the queue off; None while it is empty."""
         self._beside: dict[asyncio.Task[Outcome], Effect] | None = None
-        self._tasks: set[asyncio.Task[None]] | None = None
 
     @property
     def under_way(self) -> tuple[str, ...]:
         """The class names of what runs and waits."""
-        running = [self._current] if self._current else []
+        running = [self._current[0]] if self._current else []
         waiting = [effect for effect, _ in self._queue or ()]
         beside = list((self._beside or {}).values())
         return tuple(type(effect).__name__ for effect in [*running, *waiting, *beside])
@@ -60,8 +61,9 @@ class EffectRunner:
         if self._queue is None:
             self._queue = deque()
         self._queue.append((effect, wanted))
-        if not self._tasks:
-            self._tasks = {asyncio.get_running_loop().create_task(self._run_queue())}
+        if self._serial is None:
+            self._serial = asyncio.get_running_loop().create_task(self._work_off(self._queue))
+            self._serial.add_done_callback(self._torn_down)
 
     def cancel(self, key: str) -> None:
         """Cancel the concurrent effects with this key; each still gives its outcome."""
@@ -76,10 +78,10 @@ class EffectRunner:
         cut in the middle: its work goes to its end, and the next owner starts
         after it.
         """
-        self._fail_queue("its owner ended before it began")
+        self._fail_queue()
         for task in list(self._beside or ()):
             task.cancel()
-        running: set[asyncio.Task[Any]] = {*(self._beside or ()), *(self._tasks or ())}
+        running = self._running()
         if not running:
             return True
         timer = asyncio.ensure_future(sleep(within_s))
@@ -93,8 +95,14 @@ class EffectRunner:
 
     async def settled(self) -> None:
         """Wait until nothing runs and nothing waits, without cancelling anything."""
-        while running := {*(self._beside or ()), *(self._tasks or ())}:
+        while running := self._running():
             await asyncio.wait(running)
+
+    def _running(self) -> set[asyncio.Task[Any]]:
+        running: set[asyncio.Task[Any]] = set(self._beside or ())
+        if self._serial is not None:
+            running.add(self._serial)
+        return running
 
     def _start_beside(self, effect: Effect, wanted: Wanted) -> None:
         task = asyncio.get_running_loop().create_task(self._carry_out(effect, wanted))
@@ -113,32 +121,43 @@ class EffectRunner:
 
         task.add_done_callback(end)
 
-    async def _run_queue(self) -> None:
-        queue = self._queue
-        try:
-            while queue:
-                effect, wanted = queue.popleft()
-                self._current = effect
-                try:
-                    outcome = await self._carry_out(effect, wanted)
-                except Exception as error:
-                    outcome = effect.failed(_say(error))
-                except asyncio.CancelledError:
-                    # The host is torn down around us: whoever waits is told first.
-                    wanted.end(effect.failed("cancelled"))
-                    raise
-                finally:
-                    self._current = None
-                wanted.end(outcome)
-        finally:
-            self._fail_queue("its owner ended before it began")
-            self._queue = None
-            self._tasks = None
+    async def _work_off(self, queue: deque[tuple[Effect, Wanted]]) -> None:
+        while queue:
+            self._current = effect, wanted = queue.popleft()
+            outcome = await self._run(effect, wanted)
+            self._current = None
+            wanted.end(outcome)
+        self._queue = None
+        self._serial = None
 
-    def _fail_queue(self, reason: str) -> None:
+    async def _run(self, effect: Effect, wanted: Wanted) -> Outcome:
+        try:
+            return await self._carry_out(effect, wanted)
+        except Exception as error:
+            return effect.failed(_say(error))
+        except asyncio.CancelledError:
+            # Something that the handler waited for was cancelled, and not this task:
+            # what waits behind it is to be carried out.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            return effect.failed("cancelled")
+
+    def _torn_down(self, task: asyncio.Task[None]) -> None:
+        """Called when the queue's task is over, also when it was cancelled before it began."""
+        if self._serial is not task:
+            return
+        self._serial = None
+        if self._current is not None:
+            (effect, wanted), self._current = self._current, None
+            wanted.end(effect.failed("cancelled"))
+        self._fail_queue()
+        self._queue = None
+
+    def _fail_queue(self) -> None:
         while self._queue:
             effect, wanted = self._queue.popleft()
-            wanted.end(effect.failed(reason))
+            wanted.end(effect.failed("its owner ended before it began"))
 
     async def _carry_out(self, effect: Effect, wanted: Wanted) -> Outcome:
         context = Context(owner=self._address, seat=self._seat, progress=wanted.progress)

@@ -1,8 +1,9 @@
 """The host's one stream of events: numbered, kept for late readers, bounded for slow ones."""
 
 import asyncio
+import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -18,6 +19,8 @@ EVENTS_WAITING_MAX = 1_024
 
 T = TypeVar("T")
 
+Wanted = Callable[[Published], bool]
+
 
 class Subscription:
     """One reader.  `async for published in subscription` ends when it, or the host, is closed."""
@@ -26,6 +29,8 @@ class Subscription:
         self, end: Callable[["Subscription"], None], host_run: str, seat: str | None
     ) -> None:
         self._waiting: deque[Published] = deque()
+        self._waiting_max = EVENTS_WAITING_MAX
+        self._wanted: Wanted = _everything
         self._missed: Published | None = None
         self._wake: asyncio.Future[None] | None = None
         self._closed = False
@@ -34,8 +39,22 @@ class Subscription:
         self.seat = seat
         """Whose events it reads; None for all."""
 
+    def only(self, wanted: Wanted) -> None:
+        """Read from now on, and of what waits, nothing but this; the rest is not missed."""
+        self._wanted = wanted
+        self._waiting = deque(published for published in self._waiting if wanted(published))
+
+    def replay(self, kept: Iterable[Published]) -> None:
+        """Put what was kept before what comes; none of it is missed, however much it is."""
+        self._waiting_max = sys.maxsize
+        for published in kept:
+            self.offer(published)
+        self._waiting_max = max(EVENTS_WAITING_MAX, len(self._waiting))
+
     def offer(self, published: Published) -> None:
         """Called by the stream for every event; joins deltas, and never blocks."""
+        if not self._wanted(published):
+            return
         waiting = self._waiting
         if waiting:
             joined = waiting[-1].event.joined(published.event)
@@ -44,11 +63,17 @@ class Subscription:
                     waiting[-1], seq_last=published.seq_last, event=joined
                 )
                 return
-        if len(waiting) >= EVENTS_WAITING_MAX:  # guard: BUS-2
-            self.miss(waiting[0].seq_first, waiting[0].seq_last)
-            waiting.popleft()
+            if len(waiting) >= self._waiting_max:  # guard: BUS-2
+                self.miss(waiting[0].seq_first, waiting[0].seq_last)
+                waiting.popleft()
         waiting.append(published)
-        self._wake_up()
+        if self._wake is not None:
+            self._wake_up()
+
+    @property
+    def waiting(self) -> tuple[Published, ...]:
+        """What came and was not read."""
+        return tuple(self._waiting)
 
     def miss(self, seq_first: int, seq_last: int) -> None:
         """Say that these events will not come."""
@@ -82,12 +107,21 @@ class Subscription:
                 return self._waiting.popleft()
             if self._closed:
                 raise StopAsyncIteration
+            if self._wake is not None:
+                raise RuntimeError("a subscription has one reader; subscribe once more")
             self._wake = asyncio.get_running_loop().create_future()
-            await self._wake
+            try:
+                await self._wake
+            finally:
+                self._wake = None
 
     def _wake_up(self) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
+
+
+def _everything(published: Published) -> bool:
+    return True
 
 
 class EventStream:
@@ -136,17 +170,30 @@ class EventStream:
         """
         reader = Subscription(self._unsubscribe, self.host_run, seat)
         if after is not None:
-            first_kept = self._kept[0].seq_first if self._kept else self.seq + 1
-            if after + 1 < first_kept:
-                reader.miss(after + 1, first_kept - 1)
-            for published in self._kept:
-                if published.seq_first > after and seat in (None, published.seat):
-                    reader.offer(published)
+            after = max(after, 0)
+            if after + 1 < self.first_kept:
+                reader.miss(after + 1, self.first_kept - 1)
+            reader.replay(
+                published
+                for published in self._kept
+                if published.seq_first > after and seat in (None, published.seat)
+            )
         if seat is None:
             self._readers.append(reader)
         else:
             self._seats.setdefault(seat, _SeatReaders()).readers.append(reader)
         return reader
+
+    @property
+    def first_kept(self) -> int:
+        """The number of the oldest event that a reader can still have."""
+        return self._kept[0].seq_first if self._kept else self.seq + 1
+
+    def close_seat(self, seat: str) -> None:
+        """The seat is gone: its readers end when they have read what waits for them."""
+        mine = self._seats.get(seat)
+        for reader in list(mine.readers) if mine is not None else ():
+            reader.close()
 
     def close(self) -> None:
         of_seats = [reader for mine in self._seats.values() for reader in mine.readers]

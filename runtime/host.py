@@ -7,18 +7,19 @@ async with Host.open("notes") as host:
 """
 
 import asyncio
+import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
-from tenure.messages.base import Command, Refusal, Reply
-from tenure.messages.bus import DeadLetter, OwnerStopped, OwnerView, Published, Unhandled
+from tenure.messages.base import Command, Reply
+from tenure.messages.bus import DeadLetter, OwnerStopped, OwnerView, Published
 from tenure.messages.models import Model
 from tenure.messages.session import (
     ContinueSession,
+    OpenNewSession,
     OpenSession,
     SessionNotFound,
-    SessionOpened,
 )
 from tenure.messages.settings import (
     GetSettings,
@@ -30,9 +31,7 @@ from tenure.messages.settings import (
     SettingsSaved,
     SetToolPolicy,
 )
-from tenure.messages.tokens import SEAT_ROLES, SessionId
-from tenure.messages.turn import DrainTurn
-from tenure.runtime.bus import Bus
+from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.approver import Approve
 from tenure.runtime.doors.leaves import Leaves, system_leaves
 from tenure.runtime.doors.tools.door import AnyTool
@@ -45,30 +44,16 @@ from tenure.runtime.doors.transcripts import (
     list_sessions,
     read_session,
 )
-from tenure.runtime.errors import BadRoot, HostClosed, Refused
+from tenure.runtime.errors import BadRoot, HostClosed
+from tenure.runtime.events import Subscription
 from tenure.runtime.host_sync import SyncHost
 from tenure.runtime.observer import Observer
 from tenure.runtime.owner import DRAIN_MAX
-from tenure.runtime.seat import Seat
-from tenure.runtime.streams import OpenStreams
-from tenure.runtime.supervisor import Quarantined, Supervisor, address_of
-from tenure.runtime.system import (
-    BETWEEN_OWNERS,
-    EVENT_ROUTES,
-    HOST_OWNERS,
-    STREAMS,
-    TAKEN_BY,
-    Doors,
-    Wishes,
-    handlers_of,
-    open_doors,
-    seat_owners,
-)
-from tenure.runtime.trace import Trace
+from tenure.runtime.running import Running
+from tenure.runtime.seat import Seat, refused
+from tenure.runtime.supervisor import Quarantined
+from tenure.runtime.system import Wishes
 from tenure.runtime.trace_file import TraceFile
-
-SHUTDOWN_S = 5.0
-"""How long the turns of a closing host may take to stop."""
 
 
 class Host:
@@ -95,8 +80,9 @@ class Host:
         self._trace_path = trace
         self._observers = observers
         self._drain_max = drain_max
-        self._running: _Running | None = None
-        self._closing = False
+        self._running: Running | None = None
+        self._entered = False
+        self._ending: asyncio.Task[None] | None = None
 
     @classmethod
     def open(
@@ -170,16 +156,18 @@ class Host:
         )
 
     async def __aenter__(self) -> Self:
-        if self._running is not None or self._closing:
+        if self._entered:
             raise HostClosed("a host is opened once; make another one")
+        self._entered = True
         leaves = self._given_leaves or system_leaves()
         try:
             root = await leaves.workers.run(_checked_root, leaves, self._root)
             trace = TraceFile(leaves, self._trace_path) if self._trace_path else None
-            self._running = _Running(
+            self._running = Running(
                 leaves, root, self._wishes, trace, self._observers, self._drain_max
             )
         except BaseException:
+            self._entered = False
             if self._own_leaves:
                 await leaves.workers.close()
             raise
@@ -196,9 +184,16 @@ class Host:
     async def close(self) -> None:
         """Stop every turn, write what is owed, give back every claim.  Harmless when closed."""
         running, self._running = self._running, None
-        self._closing = True
         if running is not None:
+            self._ending = asyncio.get_running_loop().create_task(self._end(running))
+        if self._ending is not None:
+            # Who closes it a second time, or is cancelled, must not cut it short.
+            await asyncio.shield(self._ending)
+
+    async def _end(self, running: Running) -> None:
+        try:
             await running.close()
+        finally:
             if self._own_leaves:
                 await running.leaves.workers.close()
 
@@ -214,31 +209,22 @@ class Host:
         Raises:
             Refused: the session cannot be opened (`SessionInUse`, `SessionNotFound`, ...).
         """
-        running = self._alive()
-        seat = running.seats.get(name)
-        new = seat is None
-        if seat is None:
-            seat = running.add_seat(name, self)
         opening: Command = ContinueSession()
         if session is not None:
             opening = OpenSession(session_id=SessionId(session))
-        reply = await seat.ask(opening)
-        if not isinstance(reply, SessionOpened):
-            if new:
-                await running.remove_seat(name, "its session could not be opened")
-            raise _refused(reply)
-        return seat
+        return await self._alive().open_seat(name, opening, self.ask)
 
     async def new_seat(self, name: str) -> Seat:
-        """A seat with a new, empty session."""
-        running = self._alive()
-        seat = running.seats.get(name) or running.add_seat(name, self)
-        await seat.new()
-        return seat
+        """A seat with a new, empty session.
+
+        Raises:
+            Refused: as `seat`.
+        """
+        return await self._alive().open_seat(name, OpenNewSession(), self.ask)
 
     async def close_seat(self, name: str) -> None:
         """Stop the seat's turn, give back its session, and forget the seat."""
-        await self._alive().remove_seat(name, "the seat was closed")
+        await self._alive().close_seat(name, "the seat was closed")
 
     @property
     def seats(self) -> Mapping[str, Seat]:
@@ -264,18 +250,17 @@ class Host:
     def settings(self) -> "HostSettings":
         return HostSettings(self)
 
-    async def events(self, after: int | None = None) -> AsyncIterator[Published]:
-        """All events of the host from now on, or those after a sequence number and on.
+    def events(self, after: int | None = None) -> AsyncIterator[Published]:
+        """All events of the host from this call on, or those after a sequence number and on.
 
         It ends with the host.  What is no longer kept, or came too fast for
         you, is named by an `EventsMissed`.
         """
         subscription = self._alive().bus.subscribe(after)
-        try:
-            async for published in subscription:
-                yield published
-        finally:
-            subscription.close()
+        events = _read(subscription)
+        # An iterator that nobody ever reads runs no `finally` of its own.
+        weakref.finalize(events, subscription.close).atexit = False
+        return events
 
     async def ask(self, command: Command, seat: str = "") -> Reply:
         """Ask the owner that takes this command; the reply is typed, a refusal too."""
@@ -295,94 +280,26 @@ class Host:
         return tuple(self._alive().supervisor.quarantine)
 
     @property
+    def trace_failed(self) -> str:
+        """Why the trace is incomplete; empty while it is whole, or where none is written."""
+        trace = self._alive().trace_file
+        return trace.failed if trace is not None else ""
+
+    @property
     def dead_letters(self) -> tuple[DeadLetter, ...]:
         """The newest messages that reached nobody."""
         return tuple(self._alive().bus.dead_letters)
 
-    def _alive(self) -> "_Running":
+    def _alive(self) -> "Running":
         if self._running is None:
             raise HostClosed("the host is not open: use it inside `async with Host.open(...)`")
         return self._running
 
 
-class _Running:
-    """All that an open host has."""
-
-    def __init__(
-        self,
-        leaves: Leaves,
-        root: str,
-        wishes: Wishes,
-        trace_file: TraceFile | None,
-        observers: Sequence[Observer],
-        drain_max: int,
-    ) -> None:
-        self.leaves = leaves
-        self.root = root
-        self.host_id = leaves.entropy.fresh()
-        self.bus = Bus(leaves.clock, self.host_id)
-        self.doors: Doors = open_doors(leaves, root, self.host_id, wishes)
-        self.seats: dict[str, Seat] = {}
-        self.draining = False
-        self.trace_file = trace_file
-        if trace_file is not None:
-            observers = (*observers, Trace(trace_file.write))
-        self.supervisor = Supervisor(
-            leaves,
-            self.bus,
-            handlers_of(self.doors, wishes),
-            streams=OpenStreams(STREAMS),
-            routes=EVENT_ROUTES,
-            observers=observers,
-            drain_max=drain_max,
-        )
-        for observer in observers:
-            self.bus.stream.observe(observer.published)
-        for spec in HOST_OWNERS:
-            self.supervisor.add("", spec)
-
-    def add_seat(self, name: str, host: Host) -> Seat:
-        if not name.strip() or "/" in name:
-            raise ValueError(f"a seat's name must not be empty or hold a slash: {name!r}")
-        for spec in seat_owners(self.doors):
-            self.supervisor.add(name, spec)
-        seat = Seat(name, host.ask, self.bus)
-        self.seats[name] = seat
-        return seat
-
-    async def ask(self, command: Command, seat: str) -> Reply:
-        role = TAKEN_BY.get(type(command))
-        if role is None or type(command) in BETWEEN_OWNERS:
-            return Unhandled(message=type(command).__name__)
-        if self.draining:
-            return OwnerStopped(begun=False, reason="the host is closing")
-        return await self.bus.ask(address_of(seat, role), command)
-
-    async def remove_seat(self, name: str, reason: str) -> None:
-        """Drain the turn, then stop the owners, the last started first."""
-        seat = self.seats.pop(name, None)
-        if seat is None:
-            return
-        drain = DrainTurn(cause="shutdown")
-        await self.bus.ask(address_of(name, "turn"), drain, deadline_s=SHUTDOWN_S)
-        for role in reversed(SEAT_ROLES):
-            await self.supervisor.stop(address_of(name, role), reason)
-        seat.close()
-
-    async def close(self) -> None:
-        self.draining = True
-        removals = (self.remove_seat(name, "the host is closed") for name in list(self.seats))
-        await asyncio.gather(*removals)
-        await self.supervisor.stop_all("the host is closed")
-        self.bus.close()
-        if self.trace_file is not None:
-            await self.trace_file.close()
-
-
 class Sessions:
     """The sessions of a root.  Reads only: it never writes, and takes no lock."""
 
-    def __init__(self, running: _Running) -> None:
+    def __init__(self, running: Running) -> None:
         self._leaves = running.leaves
         self._root = running.root
 
@@ -409,7 +326,7 @@ class HostSettings:
         reply = await self._host.ask(GetSettings())
         if isinstance(reply, Settings):
             return reply
-        raise _refused(reply)
+        raise refused(reply)
 
     async def set_mode(self, mode: Mode) -> Settings:
         return await self._change(SetMode(mode=mode))
@@ -424,7 +341,15 @@ class HostSettings:
         reply = await self._host.ask(command)
         if isinstance(reply, SettingsSaved):
             return reply.settings
-        raise _refused(reply)
+        raise refused(reply)
+
+
+async def _read(subscription: Subscription) -> AsyncIterator[Published]:
+    try:
+        async for published in subscription:
+            yield published
+    finally:
+        subscription.close()
 
 
 def _checked_root(leaves: Leaves, root: str) -> str:
@@ -439,12 +364,6 @@ def _checked_root(leaves: Leaves, root: str) -> str:
     if kind != "folder":
         raise BadRoot(f"{root}: this is a {kind}, not a folder; name a folder")
     return real
-
-
-def _refused(reply: Reply) -> Refused:
-    if isinstance(reply, Refusal):
-        return Refused(reply)
-    return Refused(Unhandled(message=type(reply).__name__))
 
 
 __all__ = ["Host", "HostSettings", "Seat", "Sessions"]

@@ -1,7 +1,7 @@
 """The embedding API for scripts: the same host on a loop of its own, in a thread."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -51,8 +51,8 @@ class SyncHost:
 
     def seat(self, name: str = "main", session: str | None = None) -> "SyncSeat":
         """See `Host.seat`."""
-        portal = self._running()
-        return SyncSeat(portal, portal.call(self._host.seat, name, session))
+        seat = self._running().call(self._host.seat, name, session)
+        return SyncSeat(seat, self._running)
 
     def sessions(self) -> "tuple[SessionSummary, ...]":
         """The sessions of the root, the newest first."""
@@ -80,9 +80,9 @@ class SyncHost:
 class SyncSeat:
     """A seat whose methods block."""
 
-    def __init__(self, portal: "BlockingPortal", seat: "Seat") -> None:
-        self._portal = portal
+    def __init__(self, seat: "Seat", running: "Callable[[], BlockingPortal]") -> None:
         self._seat = seat
+        self._running = running
 
     @property
     def name(self) -> str:
@@ -94,30 +94,33 @@ class SyncSeat:
 
     def prompt(self, text: str, *, model: str = "") -> Iterator[Event]:
         """Start a turn and give its events; the last is `TurnEnded`.  See `Seat.prompt`."""
+        portal = self._running()
         events = self._seat.prompt(text, model=model)
         try:
             while True:
                 try:
-                    yield self._portal.call(anext, events)
+                    yield portal.call(anext, events)
                 except StopAsyncIteration:
                     return
         finally:
-            self._portal.call(_close, events)
+            # Where the host is closed already, its loop has closed the events.
+            with suppress(HostClosed):
+                self._running().call(_close, events)
 
     def stop(self, turn_id: TurnId | None = None) -> Reply:
-        return self._portal.call(self._seat.stop, turn_id)
+        return self._running().call(self._seat.stop, turn_id)
 
     def wait_idle(self) -> None:
-        self._portal.call(self._seat.wait_idle)
+        self._running().call(self._seat.wait_idle)
 
     def new(self, name: str = "") -> SessionOpened:
-        return self._portal.call(self._seat.new, name)
+        return self._running().call(self._seat.new, name)
 
     def open(self, session_id: str) -> SessionOpened:
-        return self._portal.call(self._seat.open, session_id)
+        return self._running().call(self._seat.open, session_id)
 
     def ask(self, command: Command) -> Reply:
-        return self._portal.call(self._seat.ask, command)
+        return self._running().call(self._seat.ask, command)
 
 
 async def _close(events: AsyncIterator[Event]) -> None:

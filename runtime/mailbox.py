@@ -18,7 +18,7 @@ from tenure.runtime.step import AskId
 COMMANDS_MAX = 1_000
 """Commands that wait in one mailbox; a further one is refused with `Overloaded`."""
 
-OWNER_RUN_MAX = 63
+OTHERS_RUN_MAX = 63
 """Messages of the first two lanes in a row while a command waits."""
 
 
@@ -55,10 +55,10 @@ class Mailbox:
 
     def put_owner_mail(self, delivery: Delivery) -> None:
         """Never refused.  Progress that the owner has not seen yet is joined."""
-        if self._owner is None:
-            self._owner = deque()
         lane = self._owner
-        if lane and isinstance(delivery.message, Outcome):
+        if lane is None:
+            lane = self._owner = deque()
+        elif lane and isinstance(delivery.message, Outcome):
             last = lane[-1].message
             if isinstance(last, Outcome):
                 joined = last.joined(delivery.message)
@@ -79,15 +79,15 @@ class Mailbox:
 
     def take(self) -> Delivery | None:
         """The next message, or None where nothing waits."""
-        if self._control:
-            return self._control.popleft()
-        if self._owner and not (self._commands and self._run >= OWNER_RUN_MAX):
-            self._run += 1
-            return self._owner.popleft()
-        self._run = 0
-        if self._commands:
-            return self._commands.popleft()
-        return None
+        lane = self._control or self._owner
+        commands = self._commands
+        if commands:
+            if lane and self._run < OTHERS_RUN_MAX:
+                self._run += 1
+                return lane.popleft()
+            self._run = 0
+            return commands.popleft()
+        return lane.popleft() if lane else None
 
     def take_all(self) -> list[Delivery]:
         """Everything that waits, in the order of service; the mailbox is then empty."""
@@ -97,10 +97,5 @@ class Mailbox:
         return rest
 
     def fold(self) -> None:
-        """Give back the memory of empty lanes."""
-        if not self._control:
-            self._control = None
-        if not self._owner:
-            self._owner = None
-        if not self._commands:
-            self._commands = None
+        """Give back the memory of the lanes; the mailbox must be empty."""
+        self._control = self._owner = self._commands = None

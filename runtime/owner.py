@@ -3,7 +3,7 @@
 pykka gives the actor's identity, its start and stop, its hooks and the rule that
 one actor handles one message at a time.  What pykka leaves to its threads is
 done here on the host's event loop: an owner is drained while it has mail, and
-gives the loop back after `DRAIN_MAX` messages.
+gives the loop back after `Shell.drain_max` messages.
 
 An owner's ref is never handed out: asking goes through the bus, which knows
 deadlines, restarts and dead letters.
@@ -124,11 +124,13 @@ class Owner(pykka.Actor):
 
     def _drain(self) -> None:
         self._scheduled = False
+        mailbox = self._mailbox
         for _ in range(self._shell.drain_max):
             if self.actor_stopped.is_set():
                 return
-            delivery = self._mailbox.take()
+            delivery = mailbox.take()
             if delivery is None:
+                mailbox.fold()
                 return
             self.on_receive(delivery)
         self.schedule()
@@ -142,6 +144,8 @@ class Owner(pykka.Actor):
         taken = Taken(delivery.asker, shell.now_ms(), shell.fresh())
         try:
             step = type(self).step(self.state, delivery.message, taken)
+            if not isinstance(step, Step):
+                raise TypeError(f"the step gave a {type(step).__name__}, not a Step")
         except Exception as error:
             shell.failed(self, delivery, error)
             return

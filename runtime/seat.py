@@ -20,7 +20,14 @@ from tenure.messages.session import (
     SessionView,
     StartTurn,
 )
-from tenure.messages.tokens import RequestId, SessionId, SessionToken, TurnId
+from tenure.messages.tokens import (
+    RequestId,
+    SessionId,
+    SessionToken,
+    TurnId,
+    turn_number,
+    turn_session,
+)
 from tenure.messages.turn import (
     GetTurn,
     StopCause,
@@ -32,6 +39,9 @@ from tenure.messages.turn import (
 )
 from tenure.runtime.bus import Bus
 from tenure.runtime.errors import HostClosed, Refused
+from tenure.runtime.events import Subscription
+
+IDLE_MAY_FOLLOW = (TurnEnded, OwnerLost, OwnerRestarted, EventsMissed)
 
 
 class AskHost(Protocol):
@@ -45,6 +55,8 @@ class Seat:
         self.name = name
         self._ask_host = ask_host
         self._bus = bus
+        self.closing = False
+        """Set by the host when it begins to close the seat."""
         self._token: SessionToken | None = None
         self._end_follow = bus.stream.follow(name, self._seen)
 
@@ -96,16 +108,27 @@ class Seat:
         try:
             reply = await self.ask(command)
             if not isinstance(reply, TurnAccepted | TurnQueued):
-                raise _refused(reply)
+                raise refused(reply)
+            if idempotency_key:
+                # A repeat may be of a turn that began, or is over: its events are read again.
+                subscription.close()
+                after = self._bus.stream.first_kept - 1
+                subscription = self._bus.subscribe(after, seat=self.name)
+            # Only its own events can wait here, so its last one is never pushed out.
+            subscription.only(lambda published: _concerns(published.event, reply.turn_id))
+            if idempotency_key and await self._is_forgotten(reply.turn_id, subscription):
+                yield _forgotten(reply.turn_id)
+                return
             async for published in subscription:
                 event = published.event
-                if self._owner_gone(event, reply):
-                    break
-                if isinstance(event, EventsMissed) or _turn_of(event) == reply.turn_id:
-                    yield event
-                if isinstance(event, TurnEnded) and event.turn_id == reply.turn_id:
+                if isinstance(event, OwnerLost | OwnerRestarted):
+                    if self._owner_gone(event, reply):
+                        break
+                    continue
+                yield event
+                if isinstance(event, TurnEnded):
                     return
-            yield TurnEnded(turn_id=reply.turn_id, stop_reason="owner_lost")
+            yield self._ended_with_owner(reply.turn_id)
         finally:
             subscription.close()
 
@@ -124,7 +147,7 @@ class Seat:
         try:
             while not await self._is_idle():
                 async for published in subscription:
-                    if isinstance(published.event, TurnEnded | OwnerLost | OwnerRestarted):
+                    if isinstance(published.event, IDLE_MAY_FOLLOW):
                         break
                 else:
                     return
@@ -138,7 +161,7 @@ class Seat:
         reply = await self.ask(GetApprovals())
         if isinstance(reply, ApprovalsOpen):
             return reply.requests
-        raise _refused(reply)
+        raise refused(reply)
 
     async def answer(self, request_id: RequestId, choice: Choice) -> Reply:
         """Answer one request: `Applied`, or `Superseded` or `Expired` where it is over."""
@@ -167,7 +190,7 @@ class Seat:
         reply = await self.ask(GetSession())
         if isinstance(reply, SessionView):
             return reply
-        raise _refused(reply)
+        raise refused(reply)
 
     async def park(self) -> SeatParked:
         """Give up claim and files of an idle seat; its next command takes them again.
@@ -178,11 +201,13 @@ class Seat:
         reply = await self.ask(ParkSeat())
         if isinstance(reply, SeatParked):
             return reply
-        raise _refused(reply)
+        raise refused(reply)
 
     def close(self) -> None:
         """Called by the host when the seat is gone."""
+        self.closing = True
         self._end_follow()
+        self._bus.stream.close_seat(self.name)
 
     # --- inside --------------------------------------------------------------------------------
 
@@ -190,7 +215,7 @@ class Seat:
         reply = await self.ask(command)
         if isinstance(reply, SessionOpened):
             return reply
-        raise _refused(reply)
+        raise refused(reply)
 
     async def _is_idle(self) -> bool:
         reply = await self.ask(GetTurn())
@@ -200,20 +225,45 @@ class Seat:
         if isinstance(published.event, SessionChanged):
             self._token = published.event.token
 
-    def _owner_gone(self, event: Event, reply: TurnAccepted | TurnQueued) -> bool:
+    def _owner_gone(self, event: OwnerLost | OwnerRestarted, reply: Reply) -> bool:
         """A queued turn dies with its owner before it has a stream to end."""
-        if not isinstance(event, OwnerLost | OwnerRestarted) or isinstance(reply, TurnAccepted):
+        return isinstance(reply, TurnQueued) and event.owner == f"{self.name}/turn"
+
+    def _ended_with_owner(self, turn_id: TurnId) -> TurnEnded:
+        if self.closing:
+            return TurnEnded(turn_id=turn_id, stop_reason="stopped", cause="shutdown")
+        return TurnEnded(turn_id=turn_id, stop_reason="owner_lost")
+
+    async def _is_forgotten(self, turn_id: TurnId, subscription: Subscription) -> bool:
+        """Whether the turn is over, and so long ago that its end is not kept."""
+        view = await self.ask(GetTurn())
+        if any(isinstance(published.event, TurnEnded) for published in subscription.waiting):
             return False
-        return event.owner == f"{self.name}/turn"
+        if not isinstance(view, TurnView):
+            return True
+        if view.turn_id is None:
+            return not view.queued
+        same_session = turn_session(view.turn_id) == turn_session(turn_id)
+        return not same_session or turn_number(view.turn_id) > turn_number(turn_id)
 
 
-def _turn_of(event: Event) -> str | None:
-    request = getattr(event, "request", None)
-    turn: str | None = getattr(request or event, "turn_id", None)
-    return turn
+def _concerns(event: Event, turn_id: TurnId) -> bool:
+    turn = getattr(event, "turn_id", None)
+    if turn is None:
+        turn = getattr(getattr(event, "request", None), "turn_id", None)
+    return turn == turn_id or isinstance(event, OwnerLost | OwnerRestarted)
 
 
-def _refused(reply: Reply) -> Refused:
+def _forgotten(turn_id: TurnId) -> TurnEnded:
+    return TurnEnded(
+        turn_id=turn_id,
+        stop_reason="error",
+        error="this turn ended before, and its events are no longer kept; read the session",
+    )
+
+
+def refused(reply: Reply) -> Refused:
+    """What an embedder gets where a Python caller expects an exception."""
     if isinstance(reply, Refusal):
         return Refused(reply)
     return Refused(Unhandled(message=type(reply).__name__))

@@ -21,15 +21,23 @@ class OpenStreams:
     """Which streams each owner has open."""
 
     def __init__(self, rules: tuple[StreamRule, ...]) -> None:
-        self._rules = rules
+        self._opened_by = {rule.opens: rule for rule in rules}
+        self._ended_by = {rule.ends: rule for rule in rules}
         self._open: dict[str, dict[str, StreamRule]] = {}
 
     def seen(self, owner: str, event: Event) -> None:
-        for rule in self._rules:
-            if isinstance(event, rule.opens):
-                self._open.setdefault(owner, {})[rule.key(event)] = rule
-            elif isinstance(event, rule.ends) and owner in self._open:
-                self._open[owner].pop(rule.key(event), None)
+        """Called for every event of every owner."""
+        kind = type(event)
+        rule = self._opened_by.get(kind)
+        if rule is not None:
+            self._open.setdefault(owner, {})[rule.key(event)] = rule
+            return
+        rule = self._ended_by.get(kind)
+        if rule is not None and owner in self._open:
+            mine = self._open[owner]
+            mine.pop(rule.key(event), None)
+            if not mine:
+                del self._open[owner]
 
     def lost(self, owner: str) -> list[Event]:
         """The events that end what this owner had open."""

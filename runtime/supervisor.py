@@ -8,8 +8,9 @@ lost, and the host lives on.
 """
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -24,13 +25,14 @@ from tenure.messages.bus import (
     OwnerStarted,
     OwnerView,
 )
-from tenure.messages.tokens import HOST_ROLES, Role
-from tenure.runtime.bus import Box, Bus
+from tenure.messages.tokens import Role
+from tenure.runtime.bus import Bus
 from tenure.runtime.doors.leaves import Leaves
-from tenure.runtime.effects import EffectRunner, Handlers
+from tenure.runtime.effects import Handlers
 from tenure.runtime.mailbox import Delivery
 from tenure.runtime.observer import Observer
 from tenure.runtime.owner import DRAIN_MAX, Owner
+from tenure.runtime.slot import OwnerSpec, Slot, address_of
 from tenure.runtime.step import Ask, AskId, Cancel, Forward, Mail, Step, Taken, Tell
 from tenure.runtime.streams import OpenStreams
 
@@ -42,28 +44,7 @@ EFFECTS_END_S = 5.0
 """How long a dead owner's effects may take to end before its seat is lost."""
 QUARANTINE_KEPT_MAX = 100
 
-
-class OwnerSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What `runtime/system.py` says of one kind of owner."""
-
-    role: Role
-    owner: type[Owner]
-    let_go: Callable[[str], Awaitable[None]] | None = None
-    """Gives back what the doors hold for a seat, when its owner ended for good."""
-
-
-class Slot(Box):
-    """An address with all that outlives an incarnation."""
-
-    __slots__ = ("effects", "incarnation", "restarted_at", "restarts", "spec")
-
-    def __init__(self, address: str, seat: str, spec: OwnerSpec, handlers: Handlers) -> None:
-        super().__init__(address, seat)
-        self.spec = spec
-        self.effects = EffectRunner(handlers, address, seat)
-        self.incarnation = 0
-        self.restarts = 0
-        self.restarted_at: deque[float] | None = None
+_log = logging.getLogger("tenure.supervisor")
 
 
 class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,11 +54,6 @@ class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
     incarnation: int
     message: Message
     reason: str
-
-
-def address_of(seat: str, role: Role) -> str:
-    """`settings` for an owner of the host, `main/session` for one of a seat."""
-    return role if role in HOST_ROLES else f"{seat}/{role}"
 
 
 class Supervisor:
@@ -104,33 +80,37 @@ class Supervisor:
         self.drain_max = drain_max
         self._effects_started = count(1)
         self._slots: dict[str, Slot] = {}
-        self._restarting: set[asyncio.Task[None]] = set()
+        self._seats: dict[str, list[Slot]] = {}
+        """In the order in which they were started; the host's own owners under no name."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self.now_ms = leaves.clock.now_ms
         self.fresh = leaves.entropy.fresh
 
     # --- life ----------------------------------------------------------------------------
 
     def add(self, seat: str, spec: OwnerSpec) -> None:
-        """Start an owner at its address."""
+        """Start an owner at its address.
+
+        Raises:
+            ValueError: there is one, or it has not ended yet.
+        """
         address = address_of(seat, spec.role)
+        if address in self._slots:
+            raise ValueError(f"there is an owner at {address!r}; stop it first")
         slot = Slot(address, seat, spec, self._handlers)
         self._slots[address] = slot
+        self._seats.setdefault(seat, []).append(slot)
         self.bus.boxes[address] = slot
         self._incarnate(slot)
 
     def view(self, address: str) -> OwnerView | None:
         """What is to be seen of one owner now; None where there is none."""
         slot = self._slots.get(address)
-        if slot is None:
-            return None
-        return OwnerView(
-            owner=address,
-            state=type(slot.owner.state).__name__ if slot.owner else "Restarting",
-            incarnation=slot.incarnation,
-            restarts=slot.restarts,
-            waiting=len(slot.mailbox),
-            effects=slot.effects.under_way,
-        )
+        return slot.view() if slot is not None else None
+
+    def has_seat(self, seat: str) -> bool:
+        """Whether a seat has owners that take anything."""
+        return any(not slot.closed for slot in self._seats.get(seat, ()))
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -138,25 +118,87 @@ class Supervisor:
         return tuple(self._slots)
 
     async def stop(self, address: str, reason: str) -> None:
-        """End an owner in order: nothing new is taken, effects on doors end, claims go."""
-        slot = self._slots.pop(address, None)
-        if slot is None:
-            return
+        """End an owner in order: nothing new is taken, effects on doors end, claims go.
+
+        A cancel of the caller does not cut it short; asked twice it is done once.
+        """
+        slot = self._slots.get(address)
+        if slot is not None:
+            await asyncio.shield(self._end([slot], reason))
+
+    async def stop_seat(self, seat: str, reason: str) -> None:
+        """End the owners of a seat, the last started first; of the host's own, without a name."""
+        slots = self._seats.get(seat)
+        if slots:
+            await asyncio.shield(self._end(list(reversed(slots)), reason))
+
+    async def stop_all(self, reason: str) -> None:
+        """End every seat, then the owners of the host."""
+        seats = [self.stop_seat(seat, reason) for seat in self._seats if seat]
+        await asyncio.gather(*seats)
+        await self.stop_seat("", reason)
+
+    def _end(self, slots: list[Slot], reason: str) -> asyncio.Task[None]:
+        """Close them all at once, then let each end after the one before it."""
+        for slot in slots:
+            if not slot.closed:
+                self._close(slot, reason)
+        task = self._spawn(self._end_in_order(slots))
+        for slot in slots:
+            if slot.ending is None:
+                slot.ending = task
+        return task
+
+    def _close(self, slot: Slot, reason: str) -> None:
         self.bus.close_box(slot, reason)
         if slot.owner is not None:
             slot.owner.end_life()
             slot.owner = None
-        await slot.effects.ended(EFFECTS_END_S, self._leaves.clock.sleep)
-        if slot.spec.let_go is not None:
-            await slot.spec.let_go(slot.seat)
-        self.bus.boxes.pop(address, None)
+        if slot.restarting is not None:
+            slot.restarting.cancel()
+        self._end_streams(slot)
+        self.bus.publish(slot.seat, OwnerLost(owner=slot.address, reason=reason))
 
-    async def stop_all(self, reason: str) -> None:
-        """The last started is stopped first."""
-        for task in list(self._restarting):
-            task.cancel()
-        for address in reversed(self.addresses):
-            await self.stop(address, reason)
+    async def _end_in_order(self, slots: list[Slot]) -> None:
+        task = asyncio.current_task()
+        for slot in slots:
+            if slot.ending is not task and slot.ending is not None:
+                await asyncio.wait([slot.ending])
+                continue
+            ended = await slot.effects.ended(EFFECTS_END_S, self._leaves.clock.sleep)
+            if ended:
+                await self._let_go(slot)
+            else:
+                # What still runs may still write: the claims stay until it has ended.
+                _log.error("%s: %s did not end", slot.address, ", ".join(slot.effects.under_way))
+                self._spawn(self._let_go_when_settled(slot))
+            self._forget(slot)
+
+    async def _let_go_when_settled(self, slot: Slot) -> None:
+        await slot.effects.settled()
+        await self._let_go(slot)
+
+    async def _let_go(self, slot: Slot) -> None:
+        if slot.spec.let_go is None:
+            return
+        try:
+            await slot.spec.let_go(slot.seat)
+        except Exception:
+            _log.exception("%s: what it held was not given back", slot.address)
+
+    def _forget(self, slot: Slot) -> None:
+        del self._slots[slot.address]
+        del self.bus.boxes[slot.address]
+        mine = self._seats[slot.seat]
+        mine.remove(slot)
+        if not mine:
+            del self._seats[slot.seat]
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     def _incarnate(self, slot: Slot) -> None:
         slot.incarnation += 1
@@ -168,11 +210,11 @@ class Supervisor:
     async def _restart(self, slot: Slot, reason: str, backoff_s: float) -> None:
         ended = await slot.effects.ended(EFFECTS_END_S, self._leaves.clock.sleep)
         if not ended:  # guard: SUP-1
-            await self._lose(slot, "its effects did not end")
+            slot.restarting = None
+            self._lose(slot, "its effects did not end")
             return
         await self._leaves.clock.sleep(backoff_s)
-        if self._slots.get(slot.address) is not slot:
-            return
+        slot.restarting = None
         slot.restarts += 1
         self.bus.publish(
             slot.seat,
@@ -180,13 +222,10 @@ class Supervisor:
         )
         self._incarnate(slot)
 
-    async def _lose(self, slot: Slot, reason: str) -> None:
+    def _lose(self, slot: Slot, reason: str) -> None:
         """Over the budget: the whole seat goes, and everybody who waits for it is told."""
-        mine = [each for each in self._slots.values() if each.seat == slot.seat]
-        for each in mine if slot.seat else [slot]:
-            self.bus.publish(each.seat, OwnerLost(owner=each.address, reason=reason))
-            self._end_streams(each)
-            await self.stop(each.address, f"lost: {reason}")
+        slots = list(reversed(self._seats[slot.seat])) if slot.seat else [slot]
+        self._end(slots, f"lost: {reason}")
 
     # --- the shell: what owners ask of it -------------------------------------------------
 
@@ -204,7 +243,7 @@ class Supervisor:
         role = self._routes.get(type(event))
         if role is not None:
             for each in self._slots.values():
-                if each.spec.role == role:
+                if each.spec.role == role and not each.closed:
                     self.bus.post(each.address, Delivery(event))
 
     def send(self, owner: Owner, mail: Mail) -> None:
@@ -268,14 +307,12 @@ class Supervisor:
         while recent and recent[0] < now - RESTARTS_WITHIN_S:
             recent.popleft()
         if len(recent) >= RESTARTS_MAX:  # guard: SUP-1
-            fate = self._lose(slot, f"it failed {RESTARTS_MAX + 1} times: {reason}")
-        else:
-            fate = self._restart(slot, reason, BACKOFF_S * 2 ** len(recent))
+            self._lose(slot, f"it failed {RESTARTS_MAX + 1} times: {reason}")
+            return
+        backoff_s = BACKOFF_S * 2 ** len(recent)
         recent.append(now)
         slot.restarted_at = recent
-        task = asyncio.get_running_loop().create_task(fate)
-        self._restarting.add(task)
-        task.add_done_callback(self._restarting.discard)
+        slot.restarting = self._spawn(self._restart(slot, reason, backoff_s))
 
     def _end_streams(self, slot: Slot) -> None:
         for event in self._streams.lost(slot.address):
@@ -317,3 +354,6 @@ class _Wanted:
         for observer in self._supervisor.observers:
             observer.effect_ended(self._slot.address, self._number, outcome)
         self.progress(outcome)
+
+
+__all__ = ["OwnerSpec", "Quarantined", "Slot", "Supervisor", "address_of"]

@@ -60,9 +60,11 @@ class Trace:
     def _line(self, **fields: object) -> None:
         try:
             line = self._encoder.encode(fields)
-        except UnicodeEncodeError:
-            # A lone surrogate on its way in: the doors replace it, the trace shows it escaped.
-            line = self._encoder.encode({"owner": fields["owner"], "unencodable": repr(fields)})
+        except Exception:
+            # A lone surrogate on its way in, or a value of an embedder's own tool that
+            # JSON cannot hold: it is shown as text, and no owner is disturbed by it.
+            shown = ascii({name: value for name, value in fields.items() if name != "owner"})
+            line = self._encoder.encode({"owner": fields["owner"], "unencodable": shown})
         self._write(line + b"\n")
 
 

@@ -1,0 +1,174 @@
+"""What an open host runs: its bus, doors and owners, and its seats as they come and go."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from tenure.messages.base import Command, Reply
+from tenure.messages.bus import OwnerStopped, Unhandled
+from tenure.messages.session import SessionOpened
+from tenure.messages.turn import DrainTurn
+from tenure.runtime.bus import Bus
+from tenure.runtime.doors.leaves import Leaves
+from tenure.runtime.errors import HostClosed
+from tenure.runtime.observer import Observer
+from tenure.runtime.seat import AskHost, Seat, refused
+from tenure.runtime.streams import OpenStreams
+from tenure.runtime.supervisor import Supervisor, address_of
+from tenure.runtime.system import (
+    BETWEEN_OWNERS,
+    EVENT_ROUTES,
+    HOST_OWNERS,
+    STREAMS,
+    TAKEN_BY,
+    Doors,
+    Wishes,
+    handlers_of,
+    open_doors,
+    seat_owners,
+)
+from tenure.runtime.trace import Trace
+from tenure.runtime.trace_file import TraceFile
+
+SHUTDOWN_S = 5.0
+"""How long the turn of a closing seat may take to stop."""
+
+T = TypeVar("T")
+
+
+class Running:
+    """All that an open host has."""
+
+    def __init__(
+        self,
+        leaves: Leaves,
+        root: str,
+        wishes: Wishes,
+        trace_file: TraceFile | None,
+        observers: Sequence[Observer],
+        drain_max: int,
+    ) -> None:
+        self.leaves = leaves
+        self.root = root
+        self.host_id = leaves.entropy.fresh()
+        self.bus = Bus(leaves.clock, self.host_id)
+        self.doors: Doors = open_doors(leaves, root, self.host_id, wishes)
+        self.seats: dict[str, Seat] = {}
+        self.trace_file = trace_file
+        self._draining = False
+        self._changing: dict[str, asyncio.Event] = {}
+        if trace_file is not None:
+            observers = (*observers, Trace(trace_file.write))
+        self.supervisor = Supervisor(
+            leaves,
+            self.bus,
+            handlers_of(self.doors, wishes),
+            streams=OpenStreams(STREAMS),
+            routes=EVENT_ROUTES,
+            observers=observers,
+            drain_max=drain_max,
+        )
+        for observer in observers:
+            self.bus.stream.observe(observer.published)
+        for spec in HOST_OWNERS:
+            self.supervisor.add("", spec)
+
+    async def ask(self, command: Command, seat: str) -> Reply:
+        role = TAKEN_BY.get(type(command))
+        if role is None or type(command) in BETWEEN_OWNERS:
+            return Unhandled(message=type(command).__name__)
+        if self._draining:
+            return OwnerStopped(begun=False, reason="the host is closing")
+        return await self.bus.ask(address_of(seat, role), command)
+
+    async def open_seat(self, name: str, opening: Command, ask_host: AskHost) -> Seat:
+        """The seat of that name, made where there is none, with a session opened in it.
+
+        A caller that is cancelled cuts nothing short: the seat is opened all the same.
+        A new seat whose session is refused does not stay.
+
+        Raises:
+            Refused: the session cannot be opened.
+            HostClosed: the host is closing.
+            ValueError: the name is none.
+        """
+        if not name.strip() or "/" in name:
+            raise ValueError(f"a seat's name must not be empty or hold a slash: {name!r}")
+        return await _whole(self._open_seat(name, opening, ask_host))
+
+    async def close_seat(self, name: str, reason: str) -> None:
+        """Drain the turn, then stop the owners, the last started first."""
+
+        async def close() -> None:
+            async with self._alone(name):
+                await self._remove(name, reason)
+
+        await _whole(close())
+
+    async def close(self) -> None:
+        """Every seat, then the owners of the host; then nobody waits any more."""
+        self._draining = True
+        reason = "the host is closed"
+        try:
+            await asyncio.gather(*(self._remove(name, reason) for name in list(self.seats)))
+            await self.supervisor.stop_all(reason)
+        finally:
+            self.bus.close()
+            if self.trace_file is not None:
+                await self.trace_file.close()
+
+    async def _open_seat(self, name: str, opening: Command, ask_host: AskHost) -> Seat:
+        async with self._alone(name):
+            if self._draining:
+                raise HostClosed("the host is closing")
+            if name in self.seats and not self.supervisor.has_seat(name):
+                # It was lost: its owners are gone, and a new one may take its place.
+                self.seats.pop(name).close()
+            new = name not in self.seats
+            seat = self._add(name, ask_host) if new else self.seats[name]
+            reply = await seat.ask(opening)
+            if not isinstance(reply, SessionOpened):
+                if new:
+                    await self._remove(name, "its session could not be opened")
+                raise refused(reply)
+            return seat
+
+    def _add(self, name: str, ask_host: AskHost) -> Seat:
+        seat = self.seats[name] = Seat(name, ask_host, self.bus)
+        for spec in seat_owners(self.doors):
+            self.supervisor.add(name, spec)
+        return seat
+
+    async def _remove(self, name: str, reason: str) -> None:
+        seat = self.seats.pop(name, None)
+        if seat is not None:
+            seat.closing = True
+            drain = DrainTurn(cause="shutdown")
+            await self.bus.ask_in_order(address_of(name, "turn"), drain, deadline_s=SHUTDOWN_S)
+            await self.supervisor.stop_seat(name, reason)
+            seat.close()
+
+    @asynccontextmanager
+    async def _alone(self, name: str) -> AsyncIterator[None]:
+        """One opening or closing of a seat at a time; another of the same name waits."""
+        while (before := self._changing.get(name)) is not None:
+            await before.wait()
+        mine = self._changing[name] = asyncio.Event()
+        try:
+            yield
+        finally:
+            del self._changing[name]
+            mine.set()
+
+
+async def _whole(work: Coroutine[Any, Any, T]) -> T:
+    """Do it to its end, also when the caller is cancelled meanwhile."""
+    task = asyncio.get_running_loop().create_task(work)
+    task.add_done_callback(_seen)
+    return await asyncio.shield(task)
+
+
+def _seen(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled():
+        task.exception()
