@@ -1,8 +1,9 @@
 """The gate: what the policy says of a call, before anybody is asked.  Pure.
 
-Order: the plan mode's denial wins over everything; then the rule for this tool,
-a grant of this session, the rule for tools that change something; then, in safe
-mode, the working directories.
+Order: the plan mode's denial wins over everything; then a denial of this tool, by
+rule or for this session; then what the user granted for this session, the rule
+for this tool, the rule for tools that change something; then, in safe mode, the
+working directories, which a grant was given in the sight of.
 """
 
 import posixpath
@@ -30,15 +31,15 @@ def verdict_of(
     own = policy.tools.get(tool.name)
     if own == "deny" or granted == "deny":
         return "deny"
+    if granted is not None:
+        return granted
     if own is not None:
         verdict: Verdict = own
-    elif granted is not None:
-        verdict = granted
     elif not tool.mutating or policy.mode == "yolo":
         verdict = "allow"
     else:
         verdict = policy.mutating
-    if policy.mode == "safe" and policy.working_dirs and granted is None:
+    if policy.mode == "safe" and policy.working_dirs:
         return _bounded(verdict, policy.working_dirs, tool, arguments)
     return verdict
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tenure.actors.session_state import (
     Closed,
     Live,
+    Outdated,
     Parcel,
     Placed,
     Quiet,
@@ -51,6 +52,8 @@ def take_append(live: Live, message: AppendEntries, taken: Taken) -> Step[Live]:
     session = live.session
     if isinstance(live.appends, Closed):  # guard: SESSION-3
         return Step(live).answer(taken.asker, AppendUnknown(reason=live.appends.reason))
+    if isinstance(live.appends, Outdated):
+        return Step(live).answer(taken.asker, ChangedOutside(path=live.appends.path))
     known = _known(session, message.idempotency_key)
     if known is not None:
         return Step(live).answer(taken.asker, known)
@@ -72,21 +75,23 @@ def take_settle(live: Live, taken: Taken) -> Step[Live]:
     """Accept a wish to settle open calls, behind the appends that were taken before it."""
     if isinstance(live.appends, Closed):
         return Step(live).answer(taken.asker, AppendUnknown(reason=live.appends.reason))
+    if isinstance(live.appends, Outdated):
+        return Step(live).answer(taken.asker, ChangedOutside(path=live.appends.path))
     return _enqueue(live, Settle(asker=taken.asker), taken)
 
 
 def on_disk(live: Live, outcome: DiskOutcome, taken: Taken) -> Step[Live]:
     """How the write in flight went; what waited goes next.
 
-    After `TranscriptChanged` the session is closed here; whether it is opened
-    again is for the caller to decide.
+    After `TranscriptChanged` the session is outdated; when it is opened again is
+    for the caller to decide.
     """
     match live.appends:
         case Writing(batch, waiting):
             return _on_written(live, batch, waiting, outcome, taken)
         case Settling(asker, waiting):
             return _on_settled(live, asker, waiting, outcome, taken)
-        case Quiet() | Closed():
+        case Quiet() | Closed() | Outdated():
             return Step(live)
 
 
@@ -106,7 +111,7 @@ def _on_written(
             step = _next(session, waiting, taken)
             return _answer_all(step, batch, AppendFailed(reason=reason))
         case TranscriptChanged(path=path):
-            step = Step(Live(session, Closed(reason=f"{path} was changed by another program")))
+            step = Step(Live(session, Outdated(path)))
             return _refuse_all(step, (*batch, *waiting), ChangedOutside(path=path))
         case RecordsUncertain(reason=reason):
             step = Step(Live(session, Closed(reason=reason)))
@@ -133,7 +138,7 @@ def _on_settled(
         case RecordsRefused(reason=reason):
             return _next(session, waiting, taken).answer(asker, AppendFailed(reason=reason))
         case TranscriptChanged(path=path):
-            step = Step(Live(session, Closed(reason=f"{path} was changed by another program")))
+            step = Step(Live(session, Outdated(path)))
             return _refuse_all(step, (Settle(asker), *waiting), ChangedOutside(path=path))
         case RecordsUncertain(reason=reason):
             step = Step(Live(session, Closed(reason=reason)))
@@ -153,7 +158,7 @@ def _enqueue(live: Live, item: Parcel | Settle, taken: Taken) -> Step[Live]:
             return Step(Live(live.session, Writing(batch, _joined(waiting, item))))
         case Settling(asker, waiting):
             return Step(Live(live.session, Settling(asker, _joined(waiting, item))))
-        case Closed():
+        case Closed() | Outdated():
             return Step(live)
 
 

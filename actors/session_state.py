@@ -1,11 +1,22 @@
 """The states of a seat's session, one struct each: a field exists only where it means something."""
 
 import msgspec
+from msgspec.structs import replace
 
+from tenure.messages.base import Command
 from tenure.messages.entries import EntryBody
-from tenure.messages.session import Damage, Opened, Target
+from tenure.messages.session import (
+    Damage,
+    Opened,
+    SessionInUse,
+    SessionNotFound,
+    SessionOpened,
+    SessionUnreadable,
+    StorageFailed,
+    Target,
+)
 from tenure.messages.tokens import EntryId, SessionId, SessionToken, TurnId
-from tenure.runtime.step import AskId, Held
+from tenure.runtime.step import AskId, Held, Step, Taken
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -18,6 +29,7 @@ class Session(msgspec.Struct, frozen=True):
     seq: int
     entries: int
     last_turn: int
+    """The highest turn number given out; a turn that was refused has one, too."""
     keys: tuple[tuple[str, tuple[EntryId, ...], int], ...]
     """The newest idempotency keys with their entries and last sequence number."""
     damage: Damage
@@ -75,7 +87,16 @@ class Closed(msgspec.Struct, frozen=True):
     reason: str
 
 
-Appends = Quiet | Writing | Settling | Closed
+class Outdated(msgspec.Struct, frozen=True):
+    """Another program changed the file: it is opened again once no swap is under way."""
+
+    path: str
+
+
+Appends = Quiet | Writing | Settling | Closed | Outdated
+
+
+NotOpened = SessionNotFound | SessionInUse | SessionUnreadable | StorageFailed
 
 
 # --- swaps -----------------------------------------------------------------------------
@@ -152,6 +173,8 @@ class Reopening(msgspec.Struct, frozen=True):
     """The seat's own session is loaded again: after a restart, a park or a change outside."""
 
     session_id: SessionId
+    last_turn: int
+    """The highest turn number given out before; the disk knows only turns that wrote."""
     held: tuple[Held, ...] = ()
 
 
@@ -192,6 +215,17 @@ State = (
 )
 
 
+Holding = Waking | Loading | Draining | Flushing | Committing | Reopening | Parking | LettingGo
+"""States in which a command waits."""
+
+
+class Resume(msgspec.Struct, frozen=True):
+    """A step that ends a wait, and what waited: it is stepped again, in its order."""
+
+    step: Step[State]
+    held: tuple[Held, ...] = ()
+
+
 # --- what the owner wrote on its asks ------------------------------------------------------
 
 
@@ -201,3 +235,42 @@ class TurnWasDrained(msgspec.Struct, frozen=True):
 
 class TurnWasLookedAt(msgspec.Struct, frozen=True):
     pass
+
+
+# --- pure helpers ------------------------------------------------------------------------
+
+
+def hold(state: Holding, message: Command, taken: Taken) -> State:
+    return replace(state, held=(*state.held, Held(message, taken)))
+
+
+def widened(step: Step[Live]) -> Step[State]:
+    return step.to(step.state)
+
+
+def session_of(opened: Opened, last_turn: int) -> Session:
+    """What was opened, as this seat has it from now on.
+
+    Args:
+        last_turn: the highest turn number that the seat gave out in this session.
+    """
+    return Session(
+        token=opened.token,
+        path=opened.path,
+        leaf=opened.leaf,
+        seq=opened.seq,
+        entries=opened.entries,
+        last_turn=max(opened.last_turn, last_turn),
+        keys=opened.keys,
+        damage=opened.damage,
+    )
+
+
+def opened_reply(session: Session, dropped: tuple[str, ...] = ()) -> SessionOpened:
+    return SessionOpened(
+        token=session.token,
+        path=session.path,
+        entries=session.entries,
+        damage=session.damage,
+        dropped=dropped,
+    )

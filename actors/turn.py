@@ -2,108 +2,82 @@
 
     Idle -> Preparing -> SavingPrompt -> Calling <-> Retrying
     Calling -> SavingAnswer -> Acting -> Calling ... -> Ending -> Idle
-    any of these -> Stopping... -> Ending -> Idle      a stop
+    any of these -> Stopping... -> Ending -> Idle      a stop, or a lost session
     ... -> Drained -> Idle                             a drain, before a swap
+    Recovering -> Idle                                 a restart, or a save that failed
 
 ARCHITECTURE.md, section TurnActor.
 """
 
 from msgspec.structs import replace
 
-from tenure.actors.turn_end import (
-    EARLY_STOPS_KEPT_MAX,
+from tenure.actors.turn_end import after, ended_of, never_began, recover
+from tenure.actors.turn_model import call_model, delta, on_model_done, on_model_failed
+from tenure.actors.turn_saves import Saved, on_saved
+from tenure.actors.turn_start import (
     begin,
-    begin_stop,
-    end_with,
-    finish,
+    counted,
+    early_stop,
     go_on,
-    not_run,
-    settle_tools,
-    stop,
+    has_come,
+    prompt_of,
+    save_prompt,
+    unfit,
+    with_early_stop,
 )
-from tenure.actors.turn_model import call_model, on_model_done, on_model_failed
 from tenure.actors.turn_state import (
     Acting,
     AnswerSaved,
-    Call,
     CallDecided,
     Calling,
     CallsWereSettled,
-    Done,
     Drained,
-    EarlyStop,
-    Ending,
+    Drainer,
     EndSaved,
     Finished,
     Idle,
     Ledger,
     Preparing,
-    Prompt,
     PromptSaved,
+    Ready,
     Recovering,
     ResultsSaved,
     Retrying,
     Run,
-    Running,
-    SavingAnswer,
-    SavingPrompt,
     State,
     Stopped,
     StoppingModel,
-    StoppingPrompt,
-    StoppingSave,
     StoppingTools,
     Undecided,
 )
-from tenure.actors.turn_tools import (
-    act,
-    find,
-    mark_saved,
-    on_decided,
-    on_results_saved,
-    on_tool_outcome,
-    result_of,
-)
+from tenure.actors.turn_stop import begin_stop, lose, stop
+from tenure.actors.turn_tools import applied, find, on_decided, on_tool_ended, superseded
 from tenure.messages.approval import (
     CallAllowed,
     CallDenied,
     CallStopped,
-    DecisionTaken,
+    RevokeSeatApprovals,
 )
-from tenure.messages.base import Message, Refusal, Reply
+from tenure.messages.base import Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
-from tenure.messages.content import (
-    AssistantMessage,
-    TextBlock,
-    Usage,
-    UserBlock,
-    UserMessage,
-    calls_of,
-    text_of,
-)
-from tenure.messages.entries import MessageEntry
-from tenure.messages.session import Appended, AppendEntries, CallsSettled, SettleCalls
+from tenure.messages.content import Usage
+from tenure.messages.session import CallsSettled
 from tenure.messages.tokens import TurnId, turn_number, turn_session
 from tenure.messages.turn import (
     AbandonDrain,
     AttachSession,
     DrainTurn,
     GetTurn,
-    ModelAnswered,
     ModelCallDone,
     ModelCallFailed,
     ModelDelta,
     ModelUnavailable,
-    PromptEmpty,
-    PromptTooLarge,
     RunTurn,
     StopActiveTurn,
+    StopCause,
     StopTurn,
-    TextDelta,
-    ThinkingDelta,
     ToolCallDone,
     ToolCallFailed,
-    TurnAccepted,
     TurnBusy,
     TurnDrained,
     TurnEnded,
@@ -112,18 +86,17 @@ from tenure.messages.turn import (
     TurnNotStarted,
     TurnPrepared,
     TurnQueued,
-    TurnStarted,
     TurnStopping,
     TurnView,
     WaitOver,
 )
 from tenure.runtime.owner import Owner
-from tenure.runtime.step import AskId, Held, Step, Taken
+from tenure.runtime.step import Held, Step, Taken
 
-PROMPT_BYTES_MAX = 4 * 1024 * 1024
 QUEUED_MAX = 100
 """Prompts that wait behind a running turn; a further one is refused."""
 
+TurnCommand = RunTurn | StopTurn | StopActiveTurn | DrainTurn | AbandonDrain | AttachSession
 RunOutcome = (
     TurnPrepared
     | TurnNotPrepared
@@ -134,30 +107,20 @@ RunOutcome = (
     | ToolCallFailed
     | WaitOver
 )
-Saved = PromptSaved | AnswerSaved | ResultsSaved | EndSaved
 
 
 def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
     """Decide one message.  Starts and stops first, then what the run waits for."""
-    if isinstance(state, Recovering):
-        return on_recovering(state, message, taken)
     match message:
-        case RunTurn():
-            return on_run(state, message, taken)
-        case StopTurn():
-            return on_stop(state, message, taken)
-        case StopActiveTurn(cause=cause):
-            if isinstance(state, Idle | Drained):
-                return Step[State](state).answer(taken.asker, TurnNotRunning(turn_id=None))
-            return stop(state, cause, taken.asker, taken)
-        case DrainTurn():
-            return on_drain(state, message, taken)
-        case AbandonDrain():
-            if isinstance(state, Drained):
-                return go_on(state.ledger, state.queue)
-            return Step[State](state)
-        case AttachSession():
-            return on_attach(state, message)
+        case (
+            RunTurn()
+            | StopTurn()
+            | StopActiveTurn()
+            | DrainTurn()
+            | AbandonDrain()
+            | AttachSession()
+        ):
+            return on_command(state, message, taken)
         case GetTurn():
             return on_get(state, taken)
         case OwnerStarted(incarnation=incarnation):
@@ -176,104 +139,115 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
         case Answered(re=CallDecided() as decided, reply=reply):
             return on_call_decided(state, decided, reply, taken)
         case Answered(re=PromptSaved() | AnswerSaved() | ResultsSaved() | EndSaved() as saved):
-            return on_saved(state, saved, message.reply, taken)
+            return on_append_answered(state, saved, message.reply, taken)
+        case Answered(re=CallsWereSettled(), reply=reply):
+            return on_settled(state, reply)
         case _:
             return Step[State](state).answer(taken.asker, Unhandled(message=type(message).__name__))
+
+
+def on_command(state: State, message: TurnCommand, taken: Taken) -> Step[State]:
+    if isinstance(state, Recovering):
+        return Step(replace(state, held=(*state.held, Held(message, taken))))
+    match message:
+        case RunTurn():
+            return on_run(state, message, taken)
+        case StopTurn():
+            return on_stop(state, message, taken)
+        case StopActiveTurn(cause=cause):
+            if isinstance(state, Idle | Drained):
+                return Step[State](state).answer(taken.asker, TurnNotRunning(turn_id=None))
+            return stop(state, cause, taken.asker, taken)
+        case DrainTurn(cause=cause):
+            return on_drain(state, cause, taken)
+        case AbandonDrain():
+            if isinstance(state, Drained) and state.cause != "shutdown":
+                return go_on(state.ledger, state.queue)
+            return Step(state)
+        case AttachSession():
+            return on_attach(state, message, taken)
 
 
 # --- starts and stops --------------------------------------------------------------------
 
 
-def on_run(state: State, message: RunTurn, taken: Taken) -> Step[State]:
+def on_run(state: Ready, message: RunTurn, taken: Taken) -> Step[State]:
     """A start whose token the SessionActor has checked."""
-    refusal = _unfit(message)
+    turn = message.turn_id
+    ledger = _ledger_of(state)
+    early = early_stop(ledger, turn)
+    here = counted(ledger, turn_session(turn), turn_number(turn))
+    if early is not None:
+        return _refuse_stopped(_with_ledger(state, here), turn, early.cause, taken)
+    refusal = unfit(message)
     if refusal is not None:
-        return Step(state).answer(taken.asker, refusal)
-    prompt = Prompt(message.turn_id, message.token, message.text, message.images, message.model)
+        return Step[State](_with_ledger(state, here)).answer(taken.asker, refusal)
     match state:
-        case Idle(ledger):
-            early = _early(ledger, message.turn_id)
-            if early is not None:
-                refused = TurnNotStarted(turn_id=message.turn_id, cause=early.cause)
-                return Step[State](Idle(_over(ledger, message.turn_id))).answer(
-                    taken.asker, refused
-                )
-            return begin(prompt, taken.asker, ledger, ())
-        case Drained() | Recovering():
-            # The SessionActor holds starts during a swap: this cannot come from it.
-            return Step[State](state).answer(taken.asker, TurnBusy(turn_id=message.turn_id))
+        case Idle():
+            return begin(prompt_of(message), taken.asker, here, ())
+        case Drained(cause=cause):
+            # The SessionActor holds starts during a swap: this came while the seat closed.
+            return _refuse_stopped(state, turn, cause, taken)
         case _:
             run = state.run
-            early = _early(run.ledger, message.turn_id)
-            if early is not None:
-                refused = TurnNotStarted(turn_id=message.turn_id, cause=early.cause)
-                return Step[State](state).answer(taken.asker, refused)
-            full = len(run.queue) >= QUEUED_MAX
-            if message.when_busy == "refuse" or full:  # guard: TURN-1
-                return Step[State](state).answer(taken.asker, TurnBusy(turn_id=run.turn_id))
-            queued = replace(state, run=replace(run, queue=(*run.queue, prompt)))
-            position = len(run.queue) + 1
-            return Step[State](queued).answer(
-                taken.asker, TurnQueued(turn_id=message.turn_id, position=position)
-            )
+            if message.when_busy == "refuse" or len(run.queue) >= QUEUED_MAX:  # guard: TURN-1
+                busy = TurnBusy(turn_id=run.turn_id)
+                return Step[State](_with_ledger(state, here)).answer(taken.asker, busy)
+            queue = (*run.queue, prompt_of(message))
+            queued = replace(state, run=replace(run, queue=queue, ledger=here))
+            position = TurnQueued(turn_id=turn, position=len(queue))
+            return Step[State](queued).answer(taken.asker, position)
 
 
-def on_stop(state: State, message: StopTurn, taken: Taken) -> Step[State]:
+def on_stop(state: Ready, message: StopTurn, taken: Taken) -> Step[State]:
     """A stop hits the turn that it names, or none."""
-    match state:
-        case Idle(ledger) | Drained(ledger):
-            return _not_running(state, ledger, message, None, taken)
-        case Recovering():
-            return Step[State](state).answer(taken.asker, TurnNotRunning(turn_id=None))
-        case _:
-            run = state.run
-            if message.turn_id != run.turn_id:  # guard: TURN-2
-                return _stop_queued(state, run, message, taken)
-            return stop(state, message.cause, taken.asker, taken)
+    if isinstance(state, Idle | Drained):
+        return _stop_other(state, message, None, taken)
+    run = state.run
+    if message.turn_id != run.turn_id:  # guard: TURN-2
+        return _stop_queued(state, run, message, taken)
+    return stop(state, message.cause, taken.asker, taken)
 
 
-def on_drain(state: State, message: DrainTurn, taken: Taken) -> Step[State]:
-    """Before a swap: stop what runs, keep what waits, and answer when nothing runs."""
+def on_drain(state: Ready, cause: StopCause, taken: Taken) -> Step[State]:
+    """Before a swap or the end: stop what runs, keep what waits, answer when nothing runs."""
     match state:
         case Idle(ledger):
-            drained = Drained(ledger, ())
+            drained = Drained(ledger, (), cause)
             return Step[State](drained).answer(taken.asker, TurnDrained())
-        case Drained(queue=queue):
+        case Drained(ledger, queue, before):
             texts = tuple(prompt.text for prompt in queue)
-            return Step[State](state).answer(taken.asker, TurnDrained(queued=texts))
-        case Recovering():
-            return Step(Recovering((*state.held, Held(message, taken))))
+            last = before if before == "shutdown" else cause
+            drained = Drained(ledger, queue, last)
+            return Step[State](drained).answer(taken.asker, TurnDrained(queued=texts))
         case _:
-            return begin_stop(state, message.cause, (taken.asker,), taken)
+            return begin_stop(state, Stopped(cause), (Drainer(taken.asker, cause),), taken)
 
 
-def on_attach(state: State, message: AttachSession) -> Step[State]:
+def on_attach(state: Ready, message: AttachSession, taken: Taken) -> Step[State]:
     """The seat's session, perhaps another one: what was held of the old one is over."""
-    ledger = Ledger(session_id=message.session_id, last_turn=message.last_turn)
+    ledger = counted(_ledger_of(state), message.session_id, message.last_turn)
     match state:
         case Idle():
             return Step(Idle(ledger))
-        case Drained(queue=queue):
-            step = Step[State](Idle(ledger))
+        case Drained(queue=queue, cause=cause):
+            closing = Drained(ledger, (), cause)
+            step = Step[State](closing if cause == "shutdown" else Idle(ledger))
             for prompt in queue:
-                step = step.emit(
-                    TurnEnded(turn_id=prompt.turn_id, stop_reason="stopped", cause="swap")
-                )
+                ended = TurnEnded(turn_id=prompt.turn_id, stop_reason="stopped", cause="swap")
+                step = step.emit(ended)
             return step
-        case Recovering():
-            return Step(state)
         case _:
-            # The same session was opened again under a running turn, whose token is stale
-            # now: its next append is refused and ends it.
-            return Step(state)
+            # The session was opened again under a running turn, whose token is stale now.
+            return lose(state, "the session was opened again while the turn ran", taken)
 
 
 def on_get(state: State, taken: Taken) -> Step[State]:
     name = type(state).__name__
     match state:
-        case Idle() | Recovering():
+        case Idle():
             view = TurnView(state=name, turn_id=None, queued=(), usage=Usage())
-        case Drained(queue=queue):
+        case Drained(queue=queue) | Recovering(queue=queue):
             texts = tuple(prompt.text for prompt in queue)
             view = TurnView(state=name, turn_id=None, queued=texts, usage=Usage())
         case _:
@@ -291,33 +265,23 @@ def on_get(state: State, taken: Taken) -> Step[State]:
 
 
 def on_started(state: State, incarnation: int) -> Step[State]:
-    """The first incarnation has nothing to mend; a later one has its calls settled."""
+    """The first incarnation has nothing to mend; a later one ends what the dead one left."""
     if incarnation == 1:
         return Step(state)
-    recovering = Step[State](Recovering())
-    return recovering.ask("session", SettleCalls(), re=CallsWereSettled())
+    return recover(Ledger(), ()).tell("approval", RevokeSeatApprovals())
 
 
-def on_recovering(state: Recovering, message: Message, taken: Taken) -> Step[State]:
-    match message:
-        case Answered(re=CallsWereSettled(), reply=reply):
-            ledger = Ledger()
-            if isinstance(reply, CallsSettled):
-                ledger = Ledger(reply.token.session_id, reply.last_turn)
-            step = Step[State](Idle(ledger))
-            for held in state.held:
-                step = step.then(turn_step, held.message, held.taken)
-            return step
-        case RunTurn() | DrainTurn():
-            return Step(Recovering((*state.held, Held(message, taken))))
-        case StopTurn() | StopActiveTurn():
-            return Step[State](state).answer(taken.asker, TurnNotRunning(turn_id=None))
-        case GetTurn():
-            return on_get(state, taken)
-        case AttachSession(session_id=session_id, last_turn=last_turn):
-            return Step[State](Idle(Ledger(session_id, last_turn)))
-        case _:
-            return Step[State](state)
+def on_settled(state: State, reply: Reply) -> Step[State]:
+    """Every call has its result, or gets it when the session is opened: what waited goes on."""
+    if not isinstance(state, Recovering):
+        return Step(state)
+    ledger = state.ledger
+    if isinstance(reply, CallsSettled):
+        ledger = counted(ledger, reply.token.session_id, reply.last_turn)
+    step = go_on(ledger, state.queue)
+    for held in state.held:
+        step = step.then(turn_step, held.message, held.taken)
+    return step
 
 
 # --- what the run waits for ----------------------------------------------------------------
@@ -331,21 +295,21 @@ def on_outcome(state: State, outcome: RunOutcome, taken: Taken) -> Step[State]:
         return Step(state)
     match state, outcome:
         case Preparing(run, asker), TurnPrepared():
-            return _save_prompt(run, asker, outcome, taken)
+            return save_prompt(run, asker, outcome, taken)
         case Preparing(run, asker), TurnNotPrepared(model=model, reason=reason):
-            return _cannot_start(run, asker, ModelUnavailable(model=model, reason=reason))
+            refusal = ModelUnavailable(model=model, reason=reason)
+            ended = ended_of(run, Finished("error"), refusal.remedy)
+            return never_began(run, asker, refusal, ended, ())
         case Calling(run), ModelDelta(call=call) if call == run.calls:
-            return Step[State](state).emit(_delta(outcome))
+            return Step[State](state).emit(delta(outcome))
         case ((Calling(run) | StoppingModel(run)), ModelCallDone(call=call)) if call == run.calls:
             return on_model_done(state, outcome.message, taken)
         case ((Calling(run) | StoppingModel(run)), ModelCallFailed(call=call)) if call == run.calls:
             return on_model_failed(state, outcome, taken)
         case Retrying(run, attempt), WaitOver(call=call) if call == run.calls:
             return call_model(run, attempt)
-        case Acting(), ToolCallDone() | ToolCallFailed():
-            return _tool_ended(state, outcome, taken)
-        case StoppingTools(), ToolCallDone() | ToolCallFailed():
-            return _tool_stopped(state, outcome, taken)
+        case Acting() | StoppingTools(), ToolCallDone() | ToolCallFailed():
+            return on_tool_ended(state, outcome, taken)
         case _:
             return Step(state)
 
@@ -356,197 +320,65 @@ def on_call_decided(state: State, decided: CallDecided, reply: Reply, taken: Tak
         call = find(state.calls, decided.call_id)
         if call is not None and isinstance(call.status, Undecided):
             if isinstance(reply, CallStopped):
-                step = stop(state, "approval", None, taken)
-                return step.tell(
-                    "approval", DecisionTaken(request_id=reply.request_id, fate="applied")
-                )
+                # Said first: the stop revokes what is still open of the turn.
+                said = applied(Step[State](state), reply.request_id)
+                return after(said, stop(state, "approval", None, taken))
             return on_decided(state, call, reply, taken)
-    if isinstance(reply, CallAllowed | CallDenied | CallStopped) and reply.request_id is not None:
-        late = DecisionTaken(request_id=reply.request_id, fate="superseded")
-        return Step[State](state).tell("approval", late)
+    if isinstance(reply, CallAllowed | CallDenied | CallStopped):
+        return superseded(Step(state), reply.request_id)
     return Step(state)
 
 
-def on_saved(state: State, saved: Saved, reply: Reply, taken: Taken) -> Step[State]:
-    """An append of the current turn was answered: go on only if it is durable."""
+def on_append_answered(state: State, saved: Saved, reply: Reply, taken: Taken) -> Step[State]:
     if isinstance(state, Idle | Drained | Recovering) or state.run.turn_id != saved.turn_id:
         return Step(state)
-    if not isinstance(reply, Appended):  # guard: TURN-8
-        return _not_saved(state, reply)
-    match state, saved:
-        case SavingPrompt(run, asker), PromptSaved():
-            return _started(call_model(run, attempt=1), run, asker)
-        case StoppingPrompt(run, cause, drainers, asker), PromptSaved():
-            return _started(finish(run, Stopped(cause), drainers), run, asker)
-        case SavingAnswer(run, message), AnswerSaved():
-            return _answered(run, message, taken)
-        case StoppingSave(run, cause, drainers, owed), AnswerSaved():
-            results = tuple(MessageEntry(message=not_run(call, cause, taken)) for call in owed)
-            return end_with(run, Stopped(cause), results, drainers)
-        case Acting(), ResultsSaved(call_ids=call_ids):
-            return on_results_saved(state, call_ids, taken)
-        case StoppingTools(calls=calls), ResultsSaved(call_ids=call_ids):
-            return settle_tools(replace(state, calls=mark_saved(calls, call_ids)))
-        case Ending(run, end, drainers), EndSaved():
-            return finish(run, end, drainers)
-        case _:
-            return Step(state)
+    return on_saved(state, saved, reply, taken)
 
 
 # --- pure helpers ------------------------------------------------------------------------
 
 
-def _unfit(message: RunTurn) -> Refusal | None:
-    if not message.text.strip() and not message.images:
-        return PromptEmpty()
-    size = len(message.text.encode("utf-8", "surrogatepass"))
-    if size > PROMPT_BYTES_MAX:
-        return PromptTooLarge(bytes_given=size, bytes_max=PROMPT_BYTES_MAX)
-    return None
+def _ledger_of(state: Ready) -> Ledger:
+    return state.ledger if isinstance(state, Idle | Drained) else state.run.ledger
 
 
-def _early(ledger: Ledger, turn: TurnId) -> EarlyStop | None:
-    return next((each for each in ledger.early if each.turn_id == turn), None)
+def _with_ledger(state: Ready, ledger: Ledger) -> Ready:
+    if isinstance(state, Idle | Drained):
+        return replace(state, ledger=ledger)
+    return replace(state, run=replace(state.run, ledger=ledger))
 
 
-def _over(ledger: Ledger, turn: TurnId) -> Ledger:
-    """A turn that was stopped before it began is over, like one that ran."""
-    early = tuple(each for each in ledger.early if each.turn_id != turn)
-    last = max(ledger.last_turn, turn_number(turn))
-    return Ledger(turn_session(turn), last, early)
+def _refuse_stopped(state: Ready, turn: TurnId, cause: StopCause, taken: Taken) -> Step[State]:
+    """A start that was stopped before it came: it ends as if it had begun."""
+    ended = TurnEnded(turn_id=turn, stop_reason="stopped", cause=cause)
+    refused = TurnNotStarted(turn_id=turn, cause=cause)
+    return Step[State](state).emit(ended).answer(taken.asker, refused)
 
 
-def _not_running(
-    state: State, ledger: Ledger, message: StopTurn, running: TurnId | None, taken: Taken
+def _stop_queued(state: Ready, run: Run, message: StopTurn, taken: Taken) -> Step[State]:
+    """A stop for a prompt that waits takes it out of the queue; the running turn goes on."""
+    turn = message.turn_id
+    named = tuple(prompt for prompt in run.queue if prompt.turn_id == turn)
+    if not named or isinstance(state, Idle | Drained):
+        return _stop_other(state, message, run.turn_id, taken)
+    rest = tuple(prompt for prompt in run.queue if prompt.turn_id != turn)
+    step = Step[State](replace(state, run=replace(run, queue=rest)))
+    ended = TurnEnded(turn_id=turn, stop_reason="stopped", cause=message.cause)
+    dropped = tuple(prompt.text for prompt in named)
+    return step.emit(ended).answer(taken.asker, TurnStopping(turn_id=turn, dropped=dropped))
+
+
+def _stop_other(
+    state: Ready, message: StopTurn, running: TurnId | None, taken: Taken
 ) -> Step[State]:
     """Too late, or too early: an early stop is remembered and answers its start."""
-    same = turn_session(message.turn_id) == ledger.session_id
-    if not same or turn_number(message.turn_id) <= ledger.last_turn:
-        return Step(state).answer(taken.asker, TurnNotRunning(turn_id=running))
-    early = (*ledger.early, EarlyStop(message.turn_id, message.cause))[-EARLY_STOPS_KEPT_MAX:]
-    kept = replace(ledger, early=early)
-    if isinstance(state, Idle | Drained):
-        remembered: State = replace(state, ledger=kept)
-    elif isinstance(state, Recovering):
-        remembered = state
-    else:
-        remembered = replace(state, run=replace(state.run, ledger=kept))
-    return Step(remembered).answer(taken.asker, TurnStopping(turn_id=message.turn_id))
-
-
-def _stop_queued(state: State, run: Run, message: StopTurn, taken: Taken) -> Step[State]:
-    """A stop for a prompt that waits takes it out of the queue; the running turn goes on."""
-    named = tuple(prompt for prompt in run.queue if prompt.turn_id == message.turn_id)
-    if not named or isinstance(state, Idle | Drained | Recovering):
-        return _not_running(state, run.ledger, message, run.turn_id, taken)
-    rest = tuple(prompt for prompt in run.queue if prompt.turn_id != message.turn_id)
-    step = Step[State](replace(state, run=replace(run, queue=rest)))
-    ended = TurnEnded(turn_id=message.turn_id, stop_reason="stopped", cause=message.cause)
-    texts = tuple(prompt.text for prompt in named)
-    return step.emit(ended).answer(
-        taken.asker, TurnStopping(turn_id=message.turn_id, dropped=texts)
-    )
-
-
-def _save_prompt(
-    run: Run, asker: AskId | None, prepared: TurnPrepared, taken: Taken
-) -> Step[State]:
-    ready = replace(run, model=prepared.model, system=prepared.system, tools=prepared.tools)
-    prompt = run.prompt
-    content: tuple[UserBlock, ...] = (TextBlock(text=prompt.text), *prompt.images)
-    user = UserMessage(content=content, timestamp=taken.now_ms)
-    append = AppendEntries(
-        token=run.token, entries=(MessageEntry(message=user),), turn_id=run.turn_id
-    )
-    saving = SavingPrompt(ready, asker)
-    return Step[State](saving).ask("session", append, re=PromptSaved(turn_id=run.turn_id))
-
-
-def _started(step: Step[State], run: Run, asker: AskId | None) -> Step[State]:
-    """The prompt is durable: its asker is told, and the start comes before what follows."""
-    started = TurnStarted(turn_id=run.turn_id, token=run.token, model=run.model)
-    accepted = TurnAccepted(turn_id=run.turn_id, token=run.token)
-    first = Step[State](step.state).answer(asker, accepted).emit(started)
-    return Step(
-        step.state,
-        first.replies + step.replies,
-        first.events + step.events,
-        step.mail,
-        step.effects,
-    )
-
-
-def _answered(run: Run, message: AssistantMessage, taken: Taken) -> Step[State]:
-    """The assistant's message is durable: run its tools, or end."""
-    answered = ModelAnswered(
-        turn_id=run.turn_id, text=text_of(message), model=message.model, usage=message.usage
-    )
-    if calls_of(message):
-        step = act(run, message, taken)
-    elif message.stop_reason == "length":
-        step = finish(run, Finished("max_tokens"), ())
-    else:
-        step = finish(run, Finished("end_turn"), ())
-    return Step(step.state, step.replies, (answered, *step.events), step.mail, step.effects)
-
-
-def _tool_ended(state: Acting, outcome: ToolCallDone | ToolCallFailed, taken: Taken) -> Step[State]:
-    call = find(state.calls, outcome.call_id)
-    if call is None or not isinstance(call.status, Running):
-        return Step(state)
-    return on_tool_outcome(state, call, outcome, taken)
-
-
-def _tool_stopped(
-    state: StoppingTools, outcome: ToolCallDone | ToolCallFailed, taken: Taken
-) -> Step[State]:
-    call = find(state.calls, outcome.call_id)
-    if call is None or not isinstance(call.status, Running):
-        return Step(state)
-    done = replace(call, status=Done(result_of(call, outcome, taken)))
-    calls: tuple[Call, ...] = tuple(
-        done if each.call_id == done.call_id else each for each in state.calls
-    )
-    return settle_tools(replace(state, calls=calls))
-
-
-def _cannot_start(run: Run, asker: AskId | None, refusal: Refusal) -> Step[State]:
-    """Nothing was written: the asker is told why, and what waits is tried."""
-    step = go_on(run.ledger, run.queue)
-    if asker is not None:
-        return step.answer(asker, refusal)
-    ended = TurnEnded(turn_id=run.turn_id, stop_reason="error", error=refusal.remedy)
-    return Step(step.state, step.replies, (ended, *step.events), step.mail, step.effects)
-
-
-def _not_saved(state: State, reply: Reply) -> Step[State]:
-    """What the turn said could not be made durable: it ends here, and says so."""
-    why = reply.remedy if isinstance(reply, Refusal) else f"unexpected {type(reply).__name__}"
-    match state:
-        case SavingPrompt(run, asker) if isinstance(reply, Refusal):
-            return _cannot_start(run, asker, reply)
-        case StoppingPrompt(run, cause, drainers, asker) if isinstance(reply, Refusal):
-            step = finish(run, Stopped(cause), drainers, error=why)
-            return step.answer(asker, reply)
-        case Ending(run, end, drainers):
-            return finish(run, end, drainers, error=why)
-        case StoppingSave(run, cause, drainers) | StoppingTools(run, cause, drainers):
-            return finish(run, Stopped(cause), drainers, error=why)
-        case SavingAnswer(run) | Acting(run):
-            step = finish(run, Finished("session_lost", error=why), ())
-            if isinstance(state, Acting):
-                for call in state.calls:
-                    if isinstance(call.status, Running):
-                        step = step.cancel(f"tool {run.turn_id} {call.call_id}")
-            return step
-        case _:
-            return Step(state)
-
-
-def _delta(delta: ModelDelta) -> TextDelta | ThinkingDelta:
-    if delta.kind == "thinking":
-        return ThinkingDelta(turn_id=delta.turn_id, text=delta.text)
-    return TextDelta(turn_id=delta.turn_id, text=delta.text)
+    ledger = _ledger_of(state)
+    turn = message.turn_id
+    if has_come(ledger, turn):
+        return Step[State](state).answer(taken.asker, TurnNotRunning(turn_id=running))
+    early = with_early_stop(ledger, turn, message.cause)
+    stopping = TurnStopping(turn_id=turn)
+    return Step[State](_with_ledger(state, early)).answer(taken.asker, stopping)
 
 
 class TurnActor(Owner):

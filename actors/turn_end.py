@@ -1,156 +1,37 @@
-"""How turns begin to stop, and how they end: one way for every cause (TURN-9)."""
+"""How turns end: what is still owed is written, the end is said, and what waits goes on."""
 
-from msgspec.structs import replace
-
+from tenure.actors.turn_start import go_on
 from tenure.actors.turn_state import (
-    Acting,
-    Allowed,
-    Busy,
-    Call,
-    Calling,
-    Done,
+    CallsWereSettled,
     Drained,
+    Drainer,
     End,
     Ending,
     EndSaved,
     Finished,
-    Idle,
     Ledger,
-    Preparing,
     Prompt,
-    Retrying,
+    Recovering,
     Run,
-    Running,
-    Saving,
-    SavingAnswer,
-    SavingPrompt,
     State,
     Stopped,
-    StoppingModel,
-    StoppingPrompt,
-    StoppingSave,
-    StoppingTools,
-    Undecided,
-    Waiting,
 )
-from tenure.messages.approval import RevokeApprovals
+from tenure.messages.base import Reply
 from tenure.messages.content import (
     AssistantBlock,
     AssistantMessage,
     TextBlock,
     ToolCallBlock,
     ToolResultMessage,
-    calls_of,
 )
 from tenure.messages.entries import MessageEntry
-from tenure.messages.session import AppendEntries
-from tenure.messages.tokens import turn_number, turn_session
-from tenure.messages.turn import (
-    PrepareTurn,
-    StopCause,
-    TurnDrained,
-    TurnEnded,
-    TurnNotStarted,
-    TurnStopping,
-)
+from tenure.messages.session import AppendEntries, SettleCalls
+from tenure.messages.turn import StopCause, TurnDrained, TurnEnded
 from tenure.runtime.step import AskId, Step, Taken
-
-Drainers = tuple[AskId | None, ...]
-
-EARLY_STOPS_KEPT_MAX = 64
-"""Stops that came before their turn; the oldest is forgotten first."""
-
-
-def begin(
-    prompt: Prompt, asker: AskId | None, ledger: Ledger, queue: tuple[Prompt, ...]
-) -> Step[State]:
-    """The first step of a turn: is there a model, and which tools are there?"""
-    counted = replace(
-        ledger,
-        session_id=turn_session(prompt.turn_id),
-        last_turn=max(ledger.last_turn, turn_number(prompt.turn_id)),
-    )
-    run = Run(prompt=prompt, ledger=counted, queue=queue)
-    prepare = PrepareTurn(turn_id=prompt.turn_id, model=prompt.model)
-    return Step[State](Preparing(run, asker)).do(prepare)
-
-
-def stop(state: Busy, cause: StopCause, asker: AskId | None, taken: Taken) -> Step[State]:
-    """A stop: the queue is emptied first, its texts are given back, then the turn is stopped."""
-    run = state.run
-    numbers = [turn_number(prompt.turn_id) for prompt in run.queue]
-    last_turn = max(run.ledger.last_turn, *numbers, 0)
-    ledger = replace(run.ledger, last_turn=last_turn)
-    emptied = replace(state, run=replace(run, queue=(), ledger=ledger))
-    dropped = tuple(prompt.text for prompt in run.queue)
-    step = begin_stop(emptied, cause, (), taken)
-    for prompt in run.queue:
-        step = step.emit(TurnEnded(turn_id=prompt.turn_id, stop_reason="stopped", cause=cause))
-    return step.answer(asker, TurnStopping(turn_id=run.turn_id, dropped=dropped))
-
-
-def begin_stop(state: Busy, cause: StopCause, drainers: Drainers, taken: Taken) -> Step[State]:
-    """The one way to begin a stop.  `drainers` wait for the end and keep the queue."""
-    match state:
-        case Preparing(run, asker):
-            step = not_started(run, asker, cause, drainers)
-            return step.cancel(PrepareTurn(turn_id=run.turn_id, model="").key)
-        case SavingPrompt(run, asker):
-            return Step(StoppingPrompt(run, cause, drainers, asker))
-        case Calling(run):
-            return Step[State](StoppingModel(run, cause, drainers)).cancel(f"model {run.turn_id}")
-        case Retrying(run):
-            entries = (MessageEntry(message=aborted(run, (), taken)),)
-            step = end_with(run, Stopped(cause), entries, drainers)
-            return step.cancel(f"wait {run.turn_id}")
-        case SavingAnswer(run, message):
-            return Step(StoppingSave(run, cause, drainers, calls_of(message)))
-        case Acting(run, calls):
-            return _stop_tools(run, calls, cause, drainers, taken)
-        case StoppingModel() | StoppingSave() | StoppingPrompt() | StoppingTools() | Ending():
-            return Step(replace(state, drainers=state.drainers + drainers))
-
-
-def _stop_tools(
-    run: Run, calls: tuple[Call, ...], cause: StopCause, drainers: Drainers, taken: Taken
-) -> Step[State]:
-    settled = tuple(
-        replace(call, status=Done(not_run(call.block, cause, taken)))
-        if isinstance(call.status, Waiting | Undecided | Allowed)
-        else call
-        for call in calls
-    )
-    step = settle_tools(StoppingTools(run, cause, drainers, settled))
-    step = step.tell("approval", RevokeApprovals(turn_id=run.turn_id))
-    for call in settled:
-        if isinstance(call.status, Running):
-            step = step.cancel(f"tool {run.turn_id} {call.call_id}")
-    return step
-
-
-def settle_tools(state: StoppingTools) -> Step[State]:
-    """Once no tool runs and nothing is being written, what has no result on disk gets one."""
-    if any(isinstance(call.status, Running | Saving) for call in state.calls):
-        return Step(state)
-    owed = tuple(
-        MessageEntry(message=call.status.result)
-        for call in state.calls
-        if isinstance(call.status, Done)
-    )
-    return end_with(state.run, Stopped(state.cause), owed, state.drainers)
-
-
-def not_started(run: Run, asker: AskId | None, cause: StopCause, drainers: Drainers) -> Step[State]:
-    """Stopped before anything was written: there is nothing to end but the wait."""
-    reply = TurnNotStarted(turn_id=run.turn_id, cause=cause)
-    if asker is not None:
-        return _next(run, drainers).answer(asker, reply)
-    ended = TurnEnded(turn_id=run.turn_id, stop_reason="stopped", cause=cause)
-    return _next(run, drainers).emit(ended)
 
 
 def end_with(
-    run: Run, end: End, entries: tuple[MessageEntry, ...], drainers: Drainers
+    run: Run, end: End, entries: tuple[MessageEntry, ...], drainers: tuple[Drainer, ...]
 ) -> Step[State]:
     """Write the turn's last entries, then end it."""
     if not entries:
@@ -160,54 +41,69 @@ def end_with(
     return Step[State](ending).ask("session", append, re=EndSaved(turn_id=run.turn_id))
 
 
-def finish(run: Run, end: End, drainers: Drainers, error: str = "") -> Step[State]:
-    """The turn is over: say so, revoke what it asked, and go on with what waits."""
-    match end:
-        case Finished(stop_reason, own_error):
-            ended = TurnEnded(
-                turn_id=run.turn_id,
-                stop_reason=stop_reason,
-                error=own_error or error,
-                usage=run.usage,
-            )
-        case Stopped(cause):
-            ended = TurnEnded(
-                turn_id=run.turn_id,
-                stop_reason="stopped",
-                cause=cause,
-                error=error,
-                usage=run.usage,
-            )
-    first = Step[State](Idle(run.ledger)).emit(ended)
-    first = first.tell("approval", RevokeApprovals(turn_id=run.turn_id))
+def finish(run: Run, end: End, drainers: tuple[Drainer, ...]) -> Step[State]:
+    """The turn is over, and all of it is durable: say so, and go on with what waits."""
     then = _next(run, drainers)
+    return after(Step(then.state).emit(ended_of(run, end, "")), then)
+
+
+def finish_unsaved(run: Run, end: End, drainers: tuple[Drainer, ...], why: str) -> Step[State]:
+    """The turn is over, and not all of it is durable: calls may stand without a result.
+
+    Before anything else starts they are settled; behind a drain, when the session
+    is opened again.
+    """
+    then = _next(run, drainers) if drainers else recover(run.ledger, run.queue)
+    return after(Step(then.state).emit(ended_of(run, end, why)), then)
+
+
+def never_began(
+    run: Run, asker: AskId | None, refusal: Reply, ended: TurnEnded, drainers: tuple[Drainer, ...]
+) -> Step[State]:
+    """Nothing of the turn was written: whoever waits for its start is told why."""
+    then = _next(run, drainers)
+    return after(Step(then.state).emit(ended).answer(asker, refusal), then)
+
+
+def recover(ledger: Ledger, queue: tuple[Prompt, ...]) -> Step[State]:
+    """Have every call without a result settled before anything starts (TURN-7)."""
+    recovering = Step[State](Recovering(ledger, queue))
+    return recovering.ask("session", SettleCalls(), re=CallsWereSettled())
+
+
+def after(first: Step[State], then: Step[State]) -> Step[State]:
+    """The state of `then`, with what both send: what `first` sends leaves first."""
     return Step(
         then.state,
-        then.replies,
+        first.replies + then.replies,
         first.events + then.events,
         first.mail + then.mail,
-        then.effects,
+        first.effects + then.effects,
     )
 
 
-def _next(run: Run, drainers: Drainers) -> Step[State]:
-    """What comes after a turn: the drain, the queue, or nothing."""
-    if drainers:
-        step = Step[State](Drained(run.ledger, run.queue))
-        held = tuple(prompt.text for prompt in run.queue)
-        for drainer in drainers:
-            step = step.answer(drainer, TurnDrained(queued=held))
-        return step
-    return go_on(run.ledger, run.queue)
+def ended_of(run: Run, end: End, why: str) -> TurnEnded:
+    """The last event of a turn.
+
+    Args:
+        why: what could not be made durable; empty for nothing.
+    """
+    match end:
+        case Finished(stop_reason, error):
+            return TurnEnded(
+                turn_id=run.turn_id, stop_reason=stop_reason, error=error or why, usage=run.usage
+            )
+        case Stopped(cause):
+            return TurnEnded(
+                turn_id=run.turn_id,
+                stop_reason="stopped",
+                cause=cause,
+                error=why,
+                usage=run.usage,
+            )
 
 
-def go_on(ledger: Ledger, queue: tuple[Prompt, ...]) -> Step[State]:
-    if queue:
-        return begin(queue[0], None, ledger, queue[1:])
-    return Step(Idle(ledger))
-
-
-# --- pure helpers ------------------------------------------------------------------------
+# --- what stands for what did not happen ---------------------------------------------------
 
 WHY: dict[StopCause, str] = {
     "user": "the user stopped the turn",
@@ -219,8 +115,9 @@ WHY: dict[StopCause, str] = {
 }
 
 
-def not_run(block: ToolCallBlock, cause: StopCause, taken: Taken) -> ToolResultMessage:
-    return error_result(block, f"Not run: {WHY[cause]}.", taken)
+def not_run(block: ToolCallBlock, end: End, taken: Taken) -> ToolResultMessage:
+    why = WHY[end.cause] if isinstance(end, Stopped) else "the turn could not go on"
+    return error_result(block, f"Not run: {why}.", taken)
 
 
 def error_result(block: ToolCallBlock, text: str, taken: Taken) -> ToolResultMessage:
@@ -242,3 +139,19 @@ def aborted(run: Run, partial: tuple[AssistantBlock, ...], taken: Taken) -> Assi
         error_message="stopped",
         timestamp=taken.now_ms,
     )
+
+
+# --- pure helpers ------------------------------------------------------------------------
+
+
+def _next(run: Run, drainers: tuple[Drainer, ...]) -> Step[State]:
+    """What comes after a turn: the drain, the queue, or nothing."""
+    if not drainers:
+        return go_on(run.ledger, run.queue)
+    causes = {drainer.cause for drainer in drainers}
+    cause = "shutdown" if "shutdown" in causes else drainers[0].cause
+    step = Step[State](Drained(run.ledger, run.queue, cause))
+    held = tuple(prompt.text for prompt in run.queue)
+    for drainer in drainers:
+        step = step.answer(drainer.asker, TurnDrained(queued=held))
+    return step

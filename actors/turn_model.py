@@ -11,7 +11,6 @@ from tenure.actors.turn_state import (
     Run,
     SavingAnswer,
     State,
-    Stopped,
     StoppingModel,
 )
 from tenure.messages.content import (
@@ -25,7 +24,15 @@ from tenure.messages.entries import MessageEntry
 from tenure.messages.models import RETRYABLE, ModelFailure
 from tenure.messages.session import AppendEntries
 from tenure.messages.tokens import turn_session
-from tenure.messages.turn import CallModel, ModelCallFailed, ModelRetrying, Wait
+from tenure.messages.turn import (
+    CallModel,
+    ModelCallFailed,
+    ModelDelta,
+    ModelRetrying,
+    TextDelta,
+    ThinkingDelta,
+    Wait,
+)
 from tenure.runtime.step import Step, Taken
 
 ATTEMPTS_MAX = 4
@@ -58,10 +65,10 @@ def on_model_done(
     if isinstance(state, StoppingModel):
         # It ended before the cancel reached it: the answer is kept, its calls are not run.
         results = tuple(
-            MessageEntry(message=not_run(call, state.cause, taken)) for call in calls_of(stamped)
+            MessageEntry(message=not_run(call, state.end, taken)) for call in calls_of(stamped)
         )
         entries = (MessageEntry(message=stamped), *results)
-        return end_with(run, Stopped(state.cause), entries, state.drainers)
+        return end_with(run, state.end, entries, state.drainers)
     append = AppendEntries(
         token=run.token, entries=(MessageEntry(message=stamped),), turn_id=run.turn_id
     )
@@ -77,29 +84,25 @@ def on_model_failed(
     partial = spoken(message.partial)
     if isinstance(state, StoppingModel):
         entries = (MessageEntry(message=aborted(run, partial, taken)),)
-        return end_with(run, Stopped(state.cause), entries, state.drainers)
+        return end_with(run, state.end, entries, state.drainers)
     failure = message.failure
     if can_retry(failure, state.attempt):
-        attempt = state.attempt + 1
-        delay_ms = backoff_ms(failure, state.attempt, taken)
-        retrying = ModelRetrying(
-            turn_id=run.turn_id,
-            attempt=attempt,
-            delay_ms=delay_ms,
-            kind=failure.kind,
-            reason=failure.reason,
-        )
-        wait = Wait(turn_id=run.turn_id, call=run.calls, delay_ms=delay_ms)
-        return Step[State](Retrying(run, attempt)).emit(retrying).do(wait)
+        return _retry(state, failure, taken)
+    why = f"{failure.kind}: {failure.reason}"
     failed = AssistantMessage(
         content=partial,
         model=run.model,
         stop_reason="error",
-        error_message=f"{failure.kind}: {failure.reason}",
+        error_message=why,
         timestamp=taken.now_ms,
     )
-    end = Finished("error", error=f"{failure.kind}: {failure.reason}")
-    return end_with(run, end, (MessageEntry(message=failed),), ())
+    return end_with(run, Finished("error", error=why), (MessageEntry(message=failed),), ())
+
+
+def delta(piece: ModelDelta) -> TextDelta | ThinkingDelta:
+    if piece.kind == "thinking":
+        return ThinkingDelta(turn_id=piece.turn_id, text=piece.text)
+    return TextDelta(turn_id=piece.turn_id, text=piece.text)
 
 
 def can_retry(failure: ModelFailure, attempt: int) -> bool:
@@ -120,3 +123,18 @@ def backoff_ms(failure: ModelFailure, attempt: int, taken: Taken) -> int:
 def spoken(partial: tuple[AssistantBlock, ...]) -> tuple[AssistantBlock, ...]:
     """Text and thoughts of a call that did not end; its tool calls were never whole."""
     return tuple(block for block in partial if isinstance(block, TextBlock | ThinkingBlock))
+
+
+def _retry(state: Calling, failure: ModelFailure, taken: Taken) -> Step[State]:
+    run = state.run
+    attempt = state.attempt + 1
+    delay_ms = backoff_ms(failure, state.attempt, taken)
+    retrying = ModelRetrying(
+        turn_id=run.turn_id,
+        attempt=attempt,
+        delay_ms=delay_ms,
+        kind=failure.kind,
+        reason=failure.reason,
+    )
+    wait = Wait(turn_id=run.turn_id, call=run.calls, delay_ms=delay_ms)
+    return Step[State](Retrying(run, attempt)).emit(retrying).do(wait)

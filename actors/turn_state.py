@@ -23,11 +23,13 @@ class EarlyStop(msgspec.Struct, frozen=True):
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """Which turns are over: what tells a late stop from an early one."""
+    """Which turns have come: what tells a late stop from an early one."""
 
     session_id: SessionId = SessionId("")
     last_turn: int = 0
+    """The highest turn number that came, whatever became of it."""
     early: tuple[EarlyStop, ...] = ()
+    """Stops for turns above it."""
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -117,7 +119,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """It came to its own end."""
+    """It came to its own end, or could not go on."""
 
     stop_reason: TurnStopReason
     error: str = ""
@@ -132,6 +134,13 @@ class Stopped(msgspec.Struct, frozen=True):
 End = Finished | Stopped
 
 
+class Drainer(msgspec.Struct, frozen=True):
+    """Who waits until nothing runs, and what for."""
+
+    asker: AskId | None
+    cause: StopCause
+
+
 # --- states ----------------------------------------------------------------------------------
 
 
@@ -140,8 +149,10 @@ class Idle(msgspec.Struct, frozen=True):
 
 
 class Recovering(msgspec.Struct, frozen=True):
-    """A restarted owner: the calls of the dead one are being settled."""
+    """Calls without a result are being settled: after a restart, or a save that failed."""
 
+    ledger: Ledger
+    queue: tuple[Prompt, ...]
     held: tuple[Held, ...] = ()
 
 
@@ -185,39 +196,39 @@ class Acting(msgspec.Struct, frozen=True):
     calls: tuple[Call, ...]
 
 
-class StoppingModel(msgspec.Struct, frozen=True):
-    """The model call was cancelled; its last word is awaited."""
-
-    run: Run
-    cause: StopCause
-    drainers: tuple[AskId | None, ...]
-
-
-class StoppingSave(msgspec.Struct, frozen=True):
-    """An append is in flight; then the rest of the calls is settled."""
-
-    run: Run
-    cause: StopCause
-    drainers: tuple[AskId | None, ...]
-    owed: tuple[ToolCallBlock, ...]
-    """The calls that still have no result."""
-
-
 class StoppingPrompt(msgspec.Struct, frozen=True):
     """The prompt is in flight: its asker is told when it is durable."""
 
     run: Run
-    cause: StopCause
-    drainers: tuple[AskId | None, ...]
+    end: End
+    drainers: tuple[Drainer, ...]
     asker: AskId | None
+
+
+class StoppingModel(msgspec.Struct, frozen=True):
+    """The model call was cancelled; its last word is awaited."""
+
+    run: Run
+    end: End
+    drainers: tuple[Drainer, ...]
+
+
+class StoppingSave(msgspec.Struct, frozen=True):
+    """The answer is in flight; then its calls are settled."""
+
+    run: Run
+    end: End
+    drainers: tuple[Drainer, ...]
+    owed: tuple[ToolCallBlock, ...]
+    """The calls, which have no result."""
 
 
 class StoppingTools(msgspec.Struct, frozen=True):
     """The tools were cancelled; their last words, and an append in flight, are awaited."""
 
     run: Run
-    cause: StopCause
-    drainers: tuple[AskId | None, ...]
+    end: End
+    drainers: tuple[Drainer, ...]
     calls: tuple[Call, ...]
 
 
@@ -226,31 +237,25 @@ class Ending(msgspec.Struct, frozen=True):
 
     run: Run
     end: End
-    drainers: tuple[AskId | None, ...]
+    drainers: tuple[Drainer, ...]
 
 
 class Drained(msgspec.Struct, frozen=True):
-    """Nothing runs and nothing starts until the swap is decided."""
+    """Nothing runs and nothing starts: until the swap is decided, or for good."""
 
     ledger: Ledger
     queue: tuple[Prompt, ...]
+    cause: StopCause
 
 
-Busy = (
-    Preparing
-    | SavingPrompt
-    | Calling
-    | Retrying
-    | SavingAnswer
-    | Acting
-    | StoppingModel
-    | StoppingSave
-    | StoppingPrompt
-    | StoppingTools
-    | Ending
-)
+Stopping = StoppingPrompt | StoppingModel | StoppingSave | StoppingTools | Ending
+Begun = SavingPrompt | Calling | Retrying | SavingAnswer | Acting | Stopping
+"""Something was written, or is on its way."""
+Busy = Preparing | Begun
 
-State = Idle | Recovering | Drained | Busy
+Ready = Idle | Drained | Busy
+"""Every state in which a command is taken at once."""
+State = Recovering | Ready
 
 
 # --- what the owner wrote on its asks ----------------------------------------------------------

@@ -5,9 +5,11 @@ saved before the next begins; else the whole batch is one wave.  Nothing of a
 wave runs before every call of it is decided.
 """
 
+from typing import TypeVar
+
 from msgspec.structs import replace
 
-from tenure.actors.turn_end import error_result
+from tenure.actors.turn_end import after, error_result
 from tenure.actors.turn_model import call_model
 from tenure.actors.turn_state import (
     Acting,
@@ -22,9 +24,11 @@ from tenure.actors.turn_state import (
     Saving,
     State,
     Status,
+    StoppingTools,
     Undecided,
     Waiting,
 )
+from tenure.actors.turn_stop import settle_tools
 from tenure.messages.approval import (
     CallAllowed,
     CallDenied,
@@ -52,6 +56,8 @@ from tenure.messages.turn import (
 )
 from tenure.runtime.step import Step, Taken
 
+S = TypeVar("S")
+
 SHOWN_CHARS_MAX = 400
 """How much of a result its event shows; the transcript has the whole."""
 
@@ -78,14 +84,7 @@ def advance(step: Step[Acting], taken: Taken) -> Step[State]:
     step = _save_finished(step)
     state = step.state
     if all(isinstance(call.status, Saved) for call in state.calls):
-        called = call_model(state.run, attempt=1)
-        return Step(
-            called.state,
-            step.replies,
-            step.events,
-            step.mail,
-            step.effects + called.effects,
-        )
+        return after(step.to(state), call_model(state.run, attempt=1))
     return step.to(state)
 
 
@@ -107,11 +106,17 @@ def on_decided(state: Acting, call: Call, reply: Reply, taken: Taken) -> Step[St
             return advance(_with_status(state, call, Done(denied)), taken)
 
 
-def on_tool_outcome(
-    state: Acting, call: Call, outcome: ToolCallDone | ToolCallFailed, taken: Taken
+def on_tool_ended(
+    state: Acting | StoppingTools, outcome: ToolCallDone | ToolCallFailed, taken: Taken
 ) -> Step[State]:
-    result = result_of(call, outcome, taken)
-    return advance(_with_status(state, call, Done(result)), taken)
+    """A tool's last word; also that of a tool which was cancelled."""
+    call = find(state.calls, outcome.call_id)
+    if call is None or not isinstance(call.status, Running):
+        return Step(state)
+    done = Done(result_of(call, outcome, taken))
+    if isinstance(state, Acting):
+        return advance(_with_status(state, call, done), taken)
+    return settle_tools(replace(state, calls=with_status(state.calls, call, done)))
 
 
 def on_results_saved(state: Acting, call_ids: tuple[CallId, ...], taken: Taken) -> Step[State]:
@@ -147,17 +152,25 @@ def result_of(
             return error_result(call.block, text, taken)
 
 
+def with_status(calls: tuple[Call, ...], call: Call, status: Status) -> tuple[Call, ...]:
+    return tuple(
+        replace(each, status=status) if each.call_id == call.call_id else each for each in calls
+    )
+
+
 def find(calls: tuple[Call, ...], call_id: CallId) -> Call | None:
     return next((call for call in calls if call.call_id == call_id), None)
 
 
-def applied(step: Step[Acting], request_id: RequestId | None) -> Step[Acting]:
+def applied(step: Step[S], request_id: RequestId | None) -> Step[S]:
+    """Tell that an answer took effect; a decision of the policy alone has no request."""
     if request_id is None:
         return step
     return step.tell("approval", DecisionTaken(request_id=request_id, fate="applied"))
 
 
-def superseded(step: Step[Acting], request_id: RequestId | None) -> Step[Acting]:
+def superseded(step: Step[S], request_id: RequestId | None) -> Step[S]:
+    """Tell that an answer came too late to take effect."""
     if request_id is None:
         return step
     return step.tell("approval", DecisionTaken(request_id=request_id, fate="superseded"))
@@ -251,11 +264,7 @@ def _save_finished(step: Step[Acting]) -> Step[Acting]:
 
 
 def _becomes(step: Step[Acting], call: Call, status: Status) -> Step[Acting]:
-    calls = tuple(
-        replace(each, status=status) if each.call_id == call.call_id else each
-        for each in step.state.calls
-    )
-    return step.to(Acting(step.state.run, calls))
+    return step.to(Acting(step.state.run, with_status(step.state.calls, call, status)))
 
 
 def _with_status(state: Acting, call: Call, status: Status) -> Step[Acting]:

@@ -96,7 +96,7 @@ class RevokeApprovals(Command, frozen=True, kw_only=True):
 
 
 class RevokeSeatApprovals(Command, frozen=True, kw_only=True):
-    """A TurnActor was started again: no turn of the seat lives, so nothing of it may be approved."""
+    """A TurnActor was started again: no turn of the seat lives, and none may be approved."""
 
 
 class EndSessionGrants(Command, frozen=True, kw_only=True):

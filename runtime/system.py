@@ -16,6 +16,7 @@ from tenure.messages.approval import (
     GetApprovals,
     PreviewCall,
     RevokeApprovals,
+    RevokeSeatApprovals,
 )
 from tenure.messages.base import Command, Event, Outcome
 from tenure.messages.models import Model
@@ -97,6 +98,7 @@ TAKEN_BY: Mapping[type[Command], Role] = {
     DecisionTaken: "approval",
     AnswerApproval: "approval",
     RevokeApprovals: "approval",
+    RevokeSeatApprovals: "approval",
     EndSessionGrants: "approval",
     GetApprovals: "approval",
     GetSettings: "settings",
@@ -118,6 +120,7 @@ BETWEEN_OWNERS: frozenset[type[Command]] = frozenset(
         DecideCall,
         DecisionTaken,
         RevokeApprovals,
+        RevokeSeatApprovals,
         EndSessionGrants,
     }
 )

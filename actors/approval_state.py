@@ -1,0 +1,149 @@
+"""The ApprovalActor's state: requests in their stages, and what was granted for a session."""
+
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from tenure.messages.approval import Allow, ApprovalRequest, Choice, DecideCall
+from tenure.messages.tokens import RequestId, SessionId
+from tenure.runtime.step import AskId, Step
+
+CLOSED_KEPT_MAX = 256
+"""Requests that are over and still known by name, so that a late answer is `Superseded`."""
+
+# --- states ------------------------------------------------------------------------------
+
+
+class Looking(msgspec.Struct, frozen=True):
+    """The policy is being asked for."""
+
+    request_id: RequestId
+    call: DecideCall
+    asker: AskId | None
+    taken_ms: int
+
+
+class Showing(msgspec.Struct, frozen=True):
+    """What the call would do is being worked out."""
+
+    request_id: RequestId
+    call: DecideCall
+    asker: AskId | None
+    request: ApprovalRequest
+
+
+class Open(msgspec.Struct, frozen=True):
+    """The user was asked."""
+
+    request_id: RequestId
+    call: DecideCall
+    asker: AskId | None
+    request: ApprovalRequest
+
+
+class Confirming(msgspec.Struct, frozen=True):
+    """The user allowed it; does the policy still let it be allowed?"""
+
+    request_id: RequestId
+    call: DecideCall
+    asker: AskId | None
+    request: ApprovalRequest
+    choice: Allow
+    user: AskId | None
+
+
+class Answering(msgspec.Struct, frozen=True):
+    """The turn was told the answer; did it take effect?"""
+
+    request_id: RequestId
+    call: DecideCall
+    choice: Choice
+    user: AskId | None
+
+
+class Remembering(msgspec.Struct, frozen=True):
+    """The answer took effect and is being written into the policy."""
+
+    request_id: RequestId
+    call: DecideCall
+    user: AskId | None
+
+
+Stage = Looking | Showing | Open | Confirming | Answering | Remembering
+
+
+class Grant(msgspec.Struct, frozen=True):
+    """What the user said of a tool for a whole session."""
+
+    session_id: SessionId
+    tool: str
+    rule: Literal["allow", "deny"]
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """The owner's one state: what is under way, and what was granted."""
+
+    stages: tuple[Stage, ...] = ()
+    grants: tuple[Grant, ...] = ()
+    closed: tuple[RequestId, ...] = ()
+
+
+# --- what the owner wrote on its asks ------------------------------------------------------
+
+
+class PolicyForCall(msgspec.Struct, frozen=True):
+    request_id: RequestId
+
+
+class RuleSaved(msgspec.Struct, frozen=True):
+    request_id: RequestId
+
+
+# --- pure helpers ------------------------------------------------------------------------
+
+
+def find(gate: Gate, request_id: RequestId) -> Stage | None:
+    """The only place that matches a `RequestId`."""
+    return next((stage for stage in gate.stages if stage.request_id == request_id), None)
+
+
+def with_stage(gate: Gate, stage: Stage) -> Gate:
+    """The same request, in its next stage."""
+    stages = tuple(stage if each.request_id == stage.request_id else each for each in gate.stages)
+    return replace(gate, stages=stages)
+
+
+def without_stage(gate: Gate, stage: Stage) -> Gate:
+    """The request is over; its name is remembered."""
+    stages = tuple(each for each in gate.stages if each.request_id != stage.request_id)
+    closed = (*gate.closed, stage.request_id)[-CLOSED_KEPT_MAX:]
+    return Gate(stages, gate.grants, closed)
+
+
+def with_grant(gate: Gate, call: DecideCall, rule: Literal["allow", "deny"]) -> Gate:
+    """What the user said last of a tool is what counts."""
+    session_id, tool = call.token.session_id, call.tool.name
+    others = tuple(
+        each for each in gate.grants if (each.session_id, each.tool) != (session_id, tool)
+    )
+    return replace(gate, grants=(*others, Grant(session_id, tool, rule)))
+
+
+def granted(gate: Gate, call: DecideCall) -> Literal["allow", "deny"] | None:
+    """A grant is of one session: another session's never counts."""
+    for grant in gate.grants:
+        if grant.tool == call.tool.name and grant.session_id == call.token.session_id:
+            return grant.rule
+    return None
+
+
+def joined(step: Step[Gate], further: Step[Gate]) -> Step[Gate]:
+    """The state of `further`, with what both send."""
+    return Step(
+        further.state,
+        step.replies + further.replies,
+        step.events + further.events,
+        step.mail + further.mail,
+        step.effects + further.effects,
+    )

@@ -1,0 +1,108 @@
+"""A seat and the session that it had: waking, opening again, and letting go while idle."""
+
+from tenure.actors.session_state import (
+    Closed,
+    LettingGo,
+    Live,
+    NotOpened,
+    Outdated,
+    Parked,
+    Parking,
+    Quiet,
+    Reopening,
+    Resume,
+    Session,
+    State,
+    TurnWasLookedAt,
+    Vacant,
+    Waking,
+    session_of,
+)
+from tenure.messages.approval import EndSessionGrants
+from tenure.messages.base import Reply
+from tenure.messages.session import (
+    Again,
+    CloseTranscript,
+    Opened,
+    OpenTranscript,
+    SeatBusy,
+    SeatParked,
+    SeatRemembered,
+    SeatVacant,
+    SessionChanged,
+)
+from tenure.messages.tokens import SessionId
+from tenure.messages.turn import AttachSession, GetTurn, TurnView
+from tenure.runtime.step import Held, Step, Taken
+
+
+def on_seat_read(state: Waking, message: SeatVacant | SeatRemembered) -> Resume:
+    """An incarnation knows which session the seat had, if any."""
+    match message:
+        case SeatVacant(reason=reason):
+            return Resume(Step(Vacant(reason)), state.held)
+        case SeatRemembered(session_id=session_id):
+            reopening = Reopening(session_id, 0, state.held)
+            return Resume(Step[State](reopening).do(_open_again(session_id)))
+
+
+def reopen(step: Step[Live], held: tuple[Held, ...]) -> Step[State]:
+    """The seat's own session is opened again; what comes meanwhile waits."""
+    session = step.state.session
+    session_id = session.token.session_id
+    reopening = Reopening(session_id, session.last_turn, held)
+    return step.to(reopening).do(_open_again(session_id)).to(reopening)
+
+
+def unpark(state: Parked, held: tuple[Held, ...]) -> Step[State]:
+    """A command for a parked seat opens its session again."""
+    return reopen(Step(Live(state.session, Quiet())), held)
+
+
+def on_reopened(state: Reopening, opened: Opened) -> Resume:
+    session = session_of(opened, state.last_turn)
+    return Resume(attached(Step(Live(session, Quiet())), session), state.held)
+
+
+def on_not_reopened(state: Reopening, refusal: NotOpened) -> Resume:
+    """The session is lost to this seat, and with it what was granted in it."""
+    vacant = Step[State](Vacant(refusal.remedy))
+    ended = EndSessionGrants(session_id=state.session_id)
+    return Resume(vacant.tell("approval", ended), state.held)
+
+
+def attached(step: Step[State], session: Session) -> Step[State]:
+    """The seat has this session now: say so, and let the turn owner count from its last turn."""
+    attach = AttachSession(session_id=session.token.session_id, last_turn=session.last_turn)
+    changed = SessionChanged(token=session.token, path=session.path)
+    return step.emit(changed).tell("turn", attach)
+
+
+# --- parking -------------------------------------------------------------------------------
+
+
+def park(live: Live, taken: Taken) -> Step[State]:
+    """Is the seat idle?  Only the turn owner knows."""
+    if not isinstance(live.appends, Quiet | Closed | Outdated):
+        return Step[State](live).answer(taken.asker, SeatBusy())
+    parking = Parking(before=live, asker=taken.asker)
+    return Step[State](parking).ask("turn", GetTurn(), re=TurnWasLookedAt())
+
+
+def on_turn_seen(state: Parking, reply: Reply) -> Resume:
+    idle = isinstance(reply, TurnView) and reply.turn_id is None and not reply.queued
+    if not idle:
+        return Resume(Step[State](state.before).answer(state.asker, SeatBusy()), state.held)
+    session = state.before.session
+    letting_go = LettingGo(session, state.asker, state.held)
+    close = CloseTranscript(session_id=session.token.session_id)
+    return Resume(Step[State](letting_go).do(close))
+
+
+def on_let_go(state: LettingGo) -> Resume:
+    parked = SeatParked(token=state.session.token)
+    return Resume(Step[State](Parked(state.session)).answer(state.asker, parked), state.held)
+
+
+def _open_again(session_id: SessionId) -> OpenTranscript:
+    return OpenTranscript(target=Again(session_id=session_id))

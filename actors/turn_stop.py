@@ -1,0 +1,148 @@
+"""How turns are stopped: one way to begin it, whatever the cause (TURN-9).
+
+Nothing is cut off: the model and the tools are cancelled and their last words
+awaited, an append in flight is awaited, and every call gets its result.
+"""
+
+from msgspec.structs import replace
+
+from tenure.actors.turn_end import (
+    aborted,
+    after,
+    end_with,
+    ended_of,
+    never_began,
+    not_run,
+)
+from tenure.actors.turn_state import (
+    Acting,
+    Allowed,
+    Begun,
+    Busy,
+    Call,
+    Calling,
+    Done,
+    Drainer,
+    End,
+    Ending,
+    Finished,
+    Preparing,
+    Retrying,
+    Running,
+    Saving,
+    SavingAnswer,
+    SavingPrompt,
+    State,
+    Stopped,
+    StoppingModel,
+    StoppingPrompt,
+    StoppingSave,
+    StoppingTools,
+    Undecided,
+    Waiting,
+)
+from tenure.messages.approval import RevokeApprovals
+from tenure.messages.content import calls_of
+from tenure.messages.entries import MessageEntry
+from tenure.messages.turn import (
+    PrepareTurn,
+    StopCause,
+    TurnEnded,
+    TurnNotStarted,
+    TurnStopping,
+)
+from tenure.runtime.step import AskId, Step, Taken
+
+
+def stop(state: Busy, cause: StopCause, asker: AskId | None, taken: Taken) -> Step[State]:
+    """A stop: the queue is emptied first, its texts are given back, then the turn is stopped."""
+    run = state.run
+    emptied = replace(state, run=replace(run, queue=()))
+    dropped = tuple(prompt.text for prompt in run.queue)
+    stopping = Step[State](emptied).answer(
+        asker, TurnStopping(turn_id=run.turn_id, dropped=dropped)
+    )
+    for prompt in run.queue:
+        ended = TurnEnded(turn_id=prompt.turn_id, stop_reason="stopped", cause=cause)
+        stopping = stopping.emit(ended)
+    return after(stopping, begin_stop(emptied, Stopped(cause), (), taken))
+
+
+def begin_stop(
+    state: Busy, stopped: Stopped, drainers: tuple[Drainer, ...], taken: Taken
+) -> Step[State]:
+    """The one way to begin a stop.  `drainers` wait for the end and keep the queue."""
+    if not isinstance(state, Preparing):
+        return _wind_down(state, stopped, drainers, taken)
+    run = state.run
+    refused = TurnNotStarted(turn_id=run.turn_id, cause=stopped.cause)
+    step = never_began(run, state.asker, refused, ended_of(run, stopped, ""), drainers)
+    return step.cancel(PrepareTurn(turn_id=run.turn_id, model=run.prompt.model).key)
+
+
+def lose(state: Busy, why: str, taken: Taken) -> Step[State]:
+    """The session is not this turn's any more: what it says can no longer be written."""
+    match state:
+        case Calling() | Retrying() | SavingAnswer() | Acting():
+            return _wind_down(state, Finished("session_lost", error=why), (), taken)
+        case _:
+            # Its start, or its end, is being written: the answer to that will say so.
+            return Step(state)
+
+
+def settle_tools(state: StoppingTools) -> Step[State]:
+    """Once no tool runs and nothing is being written, what has no result on disk gets one."""
+    if any(isinstance(call.status, Running | Saving) for call in state.calls):
+        return Step(state)
+    owed = tuple(
+        MessageEntry(message=call.status.result)
+        for call in state.calls
+        if isinstance(call.status, Done)
+    )
+    return end_with(state.run, state.end, owed, state.drainers)
+
+
+def unsaved(calls: tuple[Call, ...]) -> tuple[Call, ...]:
+    """The calls after an append that failed: what was being saved is owed again."""
+    return tuple(
+        replace(call, status=Done(call.status.result)) if isinstance(call.status, Saving) else call
+        for call in calls
+    )
+
+
+# --- pure helpers ------------------------------------------------------------------------
+
+
+def _wind_down(state: Begun, end: End, drainers: tuple[Drainer, ...], taken: Taken) -> Step[State]:
+    match state:
+        case SavingPrompt(run, asker):
+            return Step(StoppingPrompt(run, end, drainers, asker))
+        case Calling(run):
+            return Step[State](StoppingModel(run, end, drainers)).cancel(f"model {run.turn_id}")
+        case Retrying(run):
+            entries = (MessageEntry(message=aborted(run, (), taken)),)
+            return end_with(run, end, entries, drainers).cancel(f"wait {run.turn_id}")
+        case SavingAnswer(run, message):
+            return Step(StoppingSave(run, end, drainers, calls_of(message)))
+        case Acting():
+            return _stop_tools(state, end, drainers, taken)
+        case StoppingPrompt() | StoppingModel() | StoppingSave() | StoppingTools() | Ending():
+            return Step(replace(state, drainers=state.drainers + drainers))
+
+
+def _stop_tools(
+    state: Acting, end: End, drainers: tuple[Drainer, ...], taken: Taken
+) -> Step[State]:
+    run = state.run
+    settled = tuple(
+        replace(call, status=Done(not_run(call.block, end, taken)))
+        if isinstance(call.status, Waiting | Undecided | Allowed)
+        else call
+        for call in state.calls
+    )
+    step = settle_tools(StoppingTools(run, end, drainers, settled))
+    step = step.tell("approval", RevokeApprovals(turn_id=run.turn_id))
+    for call in settled:
+        if isinstance(call.status, Running):
+            step = step.cancel(f"tool {run.turn_id} {call.call_id}")
+    return step
