@@ -115,6 +115,13 @@ def test_newest_passes_over_what_cannot_be_read(machine):
     assert machine.seat().open(Newest()).token.session_id == "good"
 
 
+def test_newest_is_refused_where_the_folder_cannot_be_read(machine):
+    machine.put_session("good", encode_header("good", 0, "/")[:-1])
+    machine.disk.before = FaultRules(FaultRule(fault=Fail(errno=errno.EACCES), calls=("list",)))
+    refusal = machine.seat().refused(Newest())
+    assert refusal == StorageFailed(path=SESSIONS, reason="permission denied")
+
+
 def test_newest_is_a_new_session_where_there_is_none(machine):
     opened = machine.seat().open(Newest())
     assert (opened.entries, opened.token.epoch) == (0, 1)

@@ -2,6 +2,8 @@
 
 import errno
 import json
+from contextlib import suppress
+from random import Random
 
 import pytest
 from transcript_world import SESSIONS, Machine, answer, result, user
@@ -13,7 +15,16 @@ from tenure.messages.session import (
     StorageFailed,
 )
 from tenure.runtime.doors.transcripts.codec import encode_header, encode_record
-from tenure.runtime.testing.faults import Fail, FaultRule, FaultRules
+from tenure.runtime.testing.faults import (
+    Fail,
+    FaultRule,
+    FaultRules,
+    KeepAll,
+    KillAfter,
+    KillBefore,
+    ProcessKilled,
+    SeededFate,
+)
 
 
 @pytest.fixture
@@ -232,3 +243,60 @@ def test_older_backup_is_never_replaced(machine):
     machine.seat().open(ById(session_id="s1"))
     assert machine.content(f"{path}.v2.bak") == b"mine"
     assert machine.content(f"{path}.v2.bak-2").startswith(b'{"type":"session","version":2')
+
+
+# --- deaths while it is made whole ---
+
+
+def _old(machine):
+    header = b'{"type":"session","version":1,"id":"s1"}'
+    entry = b'{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"hi"}}'
+    return machine.put_session("s1", header, entry, end=b"\n{torn")
+
+
+def _torn(machine):
+    return machine.put_session("s1", HEADER, sealed(1, user("hi")), end=b"\n{torn")
+
+
+def _bare(machine):
+    return machine.put_session("s1", HEADER, sealed(1, user("hi")), end=b"")
+
+
+def _doubted(machine):
+    path = _torn(machine)
+    machine.disk.put("/work/.tenure/claims/sessions/s1.doubt", b"")
+    return path
+
+
+def _owing(machine):
+    lines = sealed(1, user("hi")), sealed(2, answer("go", "c1"), parent="e1")
+    return machine.put_session("s1", HEADER, *lines)
+
+
+@pytest.mark.parametrize("put", [_old, _torn, _bare, _doubted, _owing])
+@pytest.mark.parametrize("fault", [KillBefore(), KillAfter(), Fail(errno=errno.EIO)])
+@pytest.mark.parametrize("power", ["stays", "fails"])
+def test_opening_that_ends_at_any_call_loses_nothing(put, fault, power):
+    """The process dies, or the disk refuses, at each call of an opening; the next one works."""
+    calls = ("create", "append", "truncate", "sync", "datasync", "rename", "sync_folder", "remove")
+    for point in range(1, 40):
+        machine = Machine()
+        path = put(machine)
+        before = machine.content(path)
+        machine.disk.before = FaultRules(FaultRule(fault=fault, calls=calls, nth=point))
+        with suppress(ProcessKilled):
+            machine.seat("first").try_open(ById(session_id="s1"))
+        done = len([call for call in machine.disk.calls if call.name in calls]) < point
+        machine.disk.before = None
+        machine.disk.crash(SeededFate(Random(point)) if power == "fails" else KeepAll())
+        seat = machine.seat("second")
+        opened = seat.open(ById(session_id="s1"))
+        assert (opened.damage.unreadable_lines, opened.damage.altered_records) == (0, 0)
+        assert seat.texts()[0] == "user: hi"
+        assert opened.entries == (3 if put is _owing else 1)
+        kept = b"".join(machine.content(each) for each in machine.files() if each.startswith(path))
+        assert before.rpartition(b"\n")[2].strip() in kept
+        if done:
+            break
+    else:
+        pytest.fail("the opening has more calls than were tried")

@@ -88,7 +88,11 @@ class Catalogue:
         self._known: dict[str, tuple[FileStat, SessionSummary]] = {}
 
     def sessions(self) -> tuple[SessionSummary, ...]:
-        """All sessions, newest first; unreadable files too, with their problem.  Blocks."""
+        """All sessions, newest first; unreadable files too, with their problem.  Blocks.
+
+        Raises:
+            OSError: the folder of sessions is there and cannot be read.
+        """
         known: dict[str, tuple[FileStat, SessionSummary]] = {}
         for path in self._layout.transcripts(self._files):
             try:
@@ -115,7 +119,11 @@ class Catalogue:
 
 
 def list_sessions(leaves: Leaves, root: str) -> tuple[SessionSummary, ...]:
-    """All sessions of a root, newest first.  Blocks."""
+    """All sessions of a root, newest first.  Blocks.
+
+    Raises:
+        OSError: the folder of sessions is there and cannot be read.
+    """
     return Catalogue(leaves, root).sessions()
 
 

@@ -1,21 +1,28 @@
 """Which session is the newest that nobody has open."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
+from tenure.messages.session import StorageFailed
 from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.files import Files, FileStat
 from tenure.runtime.doors.transcripts.catalogue import summary_of
 from tenure.runtime.doors.transcripts.ground import Ground
 from tenure.runtime.doors.transcripts.opening import Opening, open_path
+from tenure.runtime.doors.transcripts.storage import reason_of
 
 
-def open_newest(ground: Ground, seat: str) -> Opening | None:
+def open_newest(ground: Ground, seat: str) -> Opening | StorageFailed | None:
     """Open the newest session that can be opened; None where there is none.
 
     What is in use or cannot be read is passed over.
     """
-    for session_id, path in newest_first(ground.leaves.files, ground):
+    files, layout = ground.leaves.files, ground.layout
+    try:
+        paths = layout.transcripts(files)
+    except OSError as error:
+        return StorageFailed(path=layout.sessions, reason=reason_of(error))
+    for session_id, path in newest_first(files, paths):
         if session_id in ground.seats:
             continue
         opened = open_path(ground, seat, session_id, path, "next")
@@ -24,14 +31,14 @@ def open_newest(ground: Ground, seat: str) -> Opening | None:
     return None
 
 
-def newest_first(files: Files, ground: Ground) -> Iterator[tuple[SessionId, str]]:
+def newest_first(files: Files, paths: Sequence[str]) -> Iterator[tuple[SessionId, str]]:
     """Readable sessions by the time of their last message, newest first.
 
     A file is read only once its turn may have come: no message is newer than the
     last change of its file.
     """
     by_change: list[tuple[int, str, FileStat]] = []
-    for path in ground.layout.transcripts(files):
+    for path in paths:
         try:
             status = files.stat(path)
         except OSError:
