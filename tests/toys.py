@@ -8,7 +8,7 @@ from typing import Any, ParamSpec
 import msgspec
 
 from tenure.messages.base import Command, Effect, Event, Message, Outcome, Reply
-from tenure.messages.bus import Answered, OwnerStarted, Published, Unhandled
+from tenure.messages.bus import Answered, OwnerStarted, OwnerStopped, Published, Unhandled
 from tenure.messages.tokens import Role
 from tenure.runtime.bus import Bus
 from tenure.runtime.doors.context import Context
@@ -382,6 +382,10 @@ class Machine:
         reply = await self.ask(Note(text="look"), to)
         assert isinstance(reply, Noted), reply
         return tuple(text for text in reply.before if text != "look")
+
+    async def away(self, to: str = "main/session") -> None:
+        """Make the owner at this address fail; it is away until its restart."""
+        assert isinstance(await self.ask(Break(), to), OwnerStopped)
 
     async def advance(self, seconds: float) -> None:
         """Let time pass, and everything happen that it brings."""
