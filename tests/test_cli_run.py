@@ -184,12 +184,12 @@ def test_a_root_that_is_missing_or_no_folder_is_one_plain_line(tmp_path: Path) -
         assert str(root) in line
 
 
-def test_a_root_that_cannot_hold_sessions_is_refused_in_a_plain_sentence(tmp_path: Path) -> None:
+def test_a_root_whose_tenure_is_a_file_is_one_plain_line(tmp_path: Path) -> None:
     (tmp_path / ".tenure").write_text("a file where the folder should be\n")
     done = run(tmp_path, "hi")
-    assert done.exit_code == 3
-    assert "not written" in done.stderr
-    assert "not a directory" in done.stderr
+    assert done.exit_code == 1
+    (line,) = done.stderr.splitlines()
+    assert ".tenure is a file" in line
 
 
 # --- approval -----------------------------------------------------------------------------------

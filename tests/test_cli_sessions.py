@@ -2,7 +2,10 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from cli_world import json_lines, transcripts
@@ -10,6 +13,8 @@ from click.testing import CliRunner, Result
 
 from tenure.runtime.cli.main import tenure as command
 from tenure.runtime.invariants import INVARIANTS
+
+NOBODY = 65_534
 
 
 def invoke(*args: str) -> Result:
@@ -140,24 +145,55 @@ def test_looking_changes_nothing_on_disk(tmp_path: Path) -> None:
     assert everything(tmp_path) == before
 
 
-@pytest.mark.real
-@pytest.mark.skipif(os.geteuid() == 0, reason="permission bits do not bind root")
-def test_a_root_that_may_only_be_read_can_be_looked_at_and_refuses_a_run(tmp_path: Path) -> None:
-    transcript = said(tmp_path, "help")
-    folders = [tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir())]
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    for path in (*files, *folders):
-        path.chmod(0o555 if path.is_dir() else 0o444)
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """Permission bits bind everybody but root."""
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(NOBODY)
     try:
-        assert invoke("sessions", "ls", "--root", str(tmp_path)).exit_code == 0
-        refused = invoke("run", "help", "--root", str(tmp_path))
-        before = transcript.read_bytes()
+        yield
     finally:
-        for path in folders:
+        os.seteuid(user)
+
+
+@pytest.fixture
+def read_only() -> Iterator[Path]:
+    """A workspace with one session that may only be read."""
+    with TemporaryDirectory() as folder:  # whose parent everybody can see, unlike tmp_path
+        root = Path(folder)
+        said(root, "help")
+        within = [root, *root.rglob("*")]
+        for path in within:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        yield root
+        for path in within:
             path.chmod(0o755)
-    assert refused.exit_code in (1, 3)
-    assert "Permission denied" in refused.stderr or "permission denied" in refused.stderr
-    assert transcript.read_bytes() == before
+
+
+@pytest.mark.real
+def test_a_root_that_may_only_be_read_can_be_looked_at_and_refuses_a_run(read_only: Path) -> None:
+    before = everything(read_only)
+    with without_privileges():
+        listed = invoke("sessions", "ls", "--root", str(read_only))
+        refused = invoke("run", "help", "--root", str(read_only))
+    assert listed.exit_code == 0
+    assert "help" in listed.stdout
+    assert refused.exit_code == 3
+    assert "permission denied" in refused.stderr.lower()
+    assert everything(read_only) == before
+
+
+@pytest.mark.real
+def test_a_root_that_may_not_be_read_is_one_plain_line(read_only: Path) -> None:
+    read_only.chmod(0)
+    for args in (("sessions", "ls"), ("run", "help")):
+        with without_privileges():
+            done = invoke(*args, "--root", str(read_only))
+        assert done.exit_code == 1
+        (line,) = done.stderr.splitlines()
+        assert "Permission denied" in line
+        assert str(read_only) in line
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
