@@ -39,13 +39,18 @@ class ContinueSession(Command, frozen=True, kw_only=True):
 
 
 class AppendEntries(Command, frozen=True, kw_only=True):
-    """Append to the session that the token names.  Answered `Appended` once durable."""
+    """Append to the session that the token names.  Answered `Appended` once durable.
+
+    What was taken will be written or refused, however slow the disk: no deadline
+    of its own would tell its sender which.
+    """
 
     token: SessionToken
     entries: tuple[EntryBody, ...]
     turn_id: TurnId | None = None
     idempotency_key: str = ""
     """Kept in the transcript itself: a repeat after a crash gets the first answer."""
+    ask_deadline_s = None
 
 
 class StartTurn(Command, frozen=True, kw_only=True):
@@ -69,7 +74,11 @@ class CancelTurn(Command, frozen=True, kw_only=True):
 
 
 class SettleCalls(Command, frozen=True, kw_only=True):
-    """A restarted TurnActor asks: write a result for each open tool call.  `CallsSettled`."""
+    """A TurnActor asks, after a restart or a save that failed: write a result for each call
+    that has none.  Answered `CallsSettled`.
+    """
+
+    ask_deadline_s = None
 
 
 class ParkSeat(Command, frozen=True, kw_only=True):

@@ -1,0 +1,278 @@
+"""For step tests: an owner's step driven by hand, and the messages that it is driven with."""
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from tenure.actors.turn import turn_step
+from tenure.actors.turn_state import Idle, Ledger
+from tenure.messages.approval import CallAllowed, DecideCall, digest_of
+from tenure.messages.base import Command, Effect, Event, Message, Reply
+from tenure.messages.bus import Answered
+from tenure.messages.content import AssistantMessage, TextBlock, ToolCallBlock, UserMessage
+from tenure.messages.entries import EntryBody, MessageEntry
+from tenure.messages.models import FailureKind, ModelFailure, ToolSpec
+from tenure.messages.session import Appended, AppendEntries, Damage, Opened
+from tenure.messages.tokens import CallId, EntryId, SessionId, SessionToken, turn_id
+from tenure.messages.turn import (
+    CallModel,
+    ModelCallDone,
+    ModelCallFailed,
+    RunTurn,
+    StopCause,
+    StopTurn,
+    ToolCallDone,
+    TurnEnded,
+    TurnPrepared,
+)
+from tenure.runtime.step import Ask, AskId, Cancel, Forward, Step, StepFunction, Taken
+
+S = TypeVar("S")
+C = TypeVar("C", bound=Command)
+E = TypeVar("E", bound=Event)
+F = TypeVar("F", bound=Effect)
+
+NOW_MS = 1_700_000_000_000
+A, B = SessionId("session-a"), SessionId("session-b")
+
+
+class Driven(Generic[S]):
+    """One owner's step and all that it decided so far."""
+
+    def __init__(self, step: StepFunction[S], state: S) -> None:
+        self._step = step
+        self._taken = 0
+        self.state = state
+        self.replies: list[tuple[AskId, Reply]] = []
+        self.events: list[Event] = []
+        self.mail: list[Any] = []
+        self.effects: list[Effect] = []
+        self._open: list[Ask] = []
+
+    def tell(self, message: Message, asker: AskId | None = None) -> Step[S]:
+        """Have a message handled; the last step is given back."""
+        self._taken += 1
+        taken = Taken(asker, NOW_MS, f"{self._taken:016x}")
+        step = self._step(self.state, message, taken)
+        self.state = step.state
+        self.replies.extend(step.replies)
+        self.events.extend(step.events)
+        self.mail.extend(step.mail)
+        self.effects.extend(step.effects)
+        self._open.extend(mail for mail in step.mail if isinstance(mail, Ask))
+        return step
+
+    def ask(self, message: Message) -> AskId:
+        """Have a message handled that somebody waits for."""
+        asker = AskId(1_000 + self._taken)
+        self.tell(message, asker)
+        return asker
+
+    def reply_to(self, asker: AskId) -> Reply | None:
+        """The one answer that this asker got; None for none yet."""
+        mine = [reply for who, reply in self.replies if who == asker]
+        assert len(mine) <= 1, f"answered {len(mine)} times"
+        return mine[0] if mine else None
+
+    def waiting_for(self, kind: type[C]) -> tuple[C, msgspec.Struct]:
+        """The oldest open ask of this kind, and what the owner wrote on it."""
+        for each in self._open:
+            if isinstance(each.message, kind):
+                return each.message, each.re
+        raise AssertionError(f"no open {kind.__name__}: {self._open}")
+
+    def answer(self, kind: type[C], reply: Reply) -> Step[S]:
+        """Answer the oldest open ask of this kind."""
+        message, re = self.waiting_for(kind)
+        self._open = [each for each in self._open if each.message is not message]
+        return self.answered(re, reply)
+
+    def answered(self, re: msgspec.Struct, reply: Reply) -> Step[S]:
+        """Deliver the answer to an ask on which this was written."""
+        return self.tell(Answered(re=re, reply=reply))
+
+    def open_asks(self, kind: type[C]) -> list[C]:
+        return [each.message for each in self._open if isinstance(each.message, kind)]
+
+    def sent(self, kind: type[C]) -> list[C]:
+        """Every command of this kind that was told, asked or forwarded."""
+        messages = [mail.message for mail in self.mail if not isinstance(mail, Cancel)]
+        return [message for message in messages if isinstance(message, kind)]
+
+    def forwarded(self, kind: type[C]) -> list[tuple[C, AskId | None]]:
+        return [
+            (mail.message, mail.asker)
+            for mail in self.mail
+            if isinstance(mail, Forward) and isinstance(mail.message, kind)
+        ]
+
+    @property
+    def cancelled(self) -> list[str]:
+        return [mail.key for mail in self.mail if isinstance(mail, Cancel)]
+
+    def wanted(self, kind: type[F]) -> list[F]:
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+    def said(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+# --- what messages hold --------------------------------------------------------------------
+
+
+def token(session_id: SessionId = A, epoch: int = 1) -> SessionToken:
+    return SessionToken(session_id=session_id, epoch=epoch)
+
+
+def opened(session_id: SessionId = A, epoch: int = 1, **known: Any) -> Opened:
+    return Opened(
+        token=token(session_id, epoch),
+        path=f"/work/.tenure/sessions/{session_id}.jsonl",
+        leaf=known.get("leaf"),
+        seq=known.get("seq", 0),
+        entries=known.get("entries", 0),
+        last_turn=known.get("last_turn", 0),
+        keys=known.get("keys", ()),
+        damage=Damage(),
+        settled=known.get("settled", 0),
+    )
+
+
+def said(text: str) -> EntryBody:
+    return MessageEntry(message=UserMessage(content=text))
+
+
+def call(call_id: str, name: str = "read", **arguments: Any) -> ToolCallBlock:
+    return ToolCallBlock(id=call_id, name=name, arguments=arguments)
+
+
+def answer(text: str = "done", *calls: ToolCallBlock, **fields: Any) -> AssistantMessage:
+    content = ((TextBlock(text=text),) if text else ()) + calls
+    reason = "toolUse" if calls else "stop"
+    return AssistantMessage(content=content, **({"stop_reason": reason} | fields))
+
+
+def tool(name: str, **fields: Any) -> ToolSpec:
+    return ToolSpec(
+        name=name, description=name, parameters={"type": "object", "properties": {}}, **fields
+    )
+
+
+# --- a turn, driven by hand ------------------------------------------------------------------
+
+
+class DrivenTurn(Driven[Any]):
+    """A TurnActor's step at session A, and the ways in which doors and owners answer it."""
+
+    def __init__(self, *tools: ToolSpec, last_turn: int = 0) -> None:
+        super().__init__(turn_step, Idle(Ledger(session_id=A, last_turn=last_turn)))
+        self.tools = tools
+        self.minted = last_turn
+
+    @property
+    def name(self) -> str:
+        """The class name of the state."""
+        return type(self.state).__name__
+
+    def run(self, text: str = "go", **fields: Any) -> AskId:
+        """A start, as the SessionActor hands it on, with the next turn number."""
+        self.minted += 1
+        images = fields.pop("images", ())
+        model = fields.pop("model", "")
+        when_busy = fields.pop("when_busy", "refuse")
+        return self.ask(
+            RunTurn(
+                turn_id=turn_id(A, self.minted),
+                token=token(),
+                text=text,
+                images=images,
+                model=model,
+                when_busy=when_busy,
+            )
+        )
+
+    def queue(self, text: str) -> AskId:
+        return self.run(text, when_busy="queue")
+
+    def stop(self, number: int = 1, cause: StopCause = "user") -> Reply | None:
+        return self.reply_to(self.ask(StopTurn(turn_id=turn_id(A, number), cause=cause)))
+
+    def prepared(self, number: int = 1) -> None:
+        turn = turn_id(A, number)
+        self.tell(TurnPrepared(turn_id=turn, model="m", system="s", tools=self.tools))
+
+    def saved(self) -> None:
+        """The oldest append is durable."""
+        entries, _ = self.waiting_for(AppendEntries)
+        ids = tuple(EntryId(f"e{place}") for place in range(len(entries.entries)))
+        self.answer(AppendEntries, Appended(token=token(), entry_ids=ids, seq=len(ids)))
+
+    def refused(self, reply: Reply) -> None:
+        self.answer(AppendEntries, reply)
+
+    def says(self, message: AssistantMessage, number: int = 1) -> None:
+        """The model call that runs ends with this message."""
+        self.tell(ModelCallDone(turn_id=turn_id(A, number), call=self._call(), message=message))
+
+    def fails(self, kind: FailureKind = "transport", number: int = 1, **fields: Any) -> None:
+        failure = ModelFailure(kind=kind, reason="no", retry_after_ms=fields.get("after_ms", 0))
+        self.tell(
+            ModelCallFailed(
+                turn_id=turn_id(A, number),
+                call=self._call(),
+                failure=failure,
+                partial=fields.get("partial", ()),
+            )
+        )
+
+    def allows(self, call_id: str) -> None:
+        """The policy alone lets this call run."""
+        self.decides(call_id, None)
+
+    def decides(self, call_id: str, reply: Reply | None) -> None:
+        for each in list(self._open):
+            message = each.message
+            if isinstance(message, DecideCall) and message.call_id == call_id:
+                self._open.remove(each)
+                digest = digest_of(message.tool.name, message.arguments)
+                allowed = CallAllowed(
+                    call_id=message.call_id, digest=digest, expects="", request_id=None
+                )
+                self.answered(each.re, reply or allowed)
+                return
+        raise AssertionError(f"{call_id} is not being decided")
+
+    def runs(self, call_id: str, text: str = "ok", number: int = 1) -> None:
+        """The tool ends with this result."""
+        self.tell(
+            ToolCallDone(
+                turn_id=turn_id(A, number), call_id=CallId(call_id), content=(TextBlock(text=text),)
+            )
+        )
+
+    def to_calling(self) -> "DrivenTurn":
+        """A turn whose model speaks."""
+        self.run()
+        self.prepared()
+        self.saved()
+        return self
+
+    def to_acting(self, *calls: ToolCallBlock) -> "DrivenTurn":
+        """A turn whose calls are being decided."""
+        self.to_calling()
+        self.says(answer("", *calls))
+        self.saved()
+        return self
+
+    @property
+    def written(self) -> list[Any]:
+        """The messages of every append that was asked for, in order."""
+        entries = [entry for append in self.sent(AppendEntries) for entry in append.entries]
+        return [entry.message for entry in entries if isinstance(entry, MessageEntry)]
+
+    @property
+    def ended(self) -> list[TurnEnded]:
+        return self.said(TurnEnded)
+
+    def _call(self) -> int:
+        return self.wanted(CallModel)[-1].call
