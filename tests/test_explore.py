@@ -217,6 +217,7 @@ STOP = says(StopTurn(turn_id=FIRST))
 SWAP = says(OpenSession(session_id=B))
 
 
+@pytest.mark.witness("SESSION-5")
 @pytest.mark.parametrize(
     "clients",
     [

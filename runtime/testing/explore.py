@@ -138,58 +138,46 @@ class Explorer:
 
     def explore(self) -> Explored:
         """Visit every state.  Raises `OverflowError` where there are more than `states_max`."""
-        ways: dict[bytes, int] = {}
-        """How many schedules lead from a state to an end."""
-        findings: list[Finding] = []
-        ends = 0
-        path: list[str] = []
-        stack: list[tuple[bytes, list[tuple[Done, Moment]], list[bytes]]] = []
-
-        def enter(moment: Moment, key: bytes) -> None:
-            nonlocal ends
-            if len(ways) + len(stack) > self._states_max:
-                raise OverflowError(f"more than {self._states_max} states")
-            following = self._following(moment)
-            if not following:
-                ends += 1
-                self._note(findings, moment, None, path)
-            stack.append((key, following, []))
-
-        enter(self._start, _key(self._start))
-        while stack:
-            key, following, visited = stack[-1]
+        walk = _Walk()
+        self._enter(walk, self._start, _key(self._start))
+        while walk.stack:
+            key, following, visited = walk.stack[-1]
             if len(visited) == len(following):
-                stack.pop()
-                ways[key] = sum(ways[each] for each in visited) if visited else 1
-                if path:
-                    path.pop()
+                walk.leave(key, visited)
                 continue
             done, moment = following[len(visited)]
             child = _key(moment)
             visited.append(child)
-            path.append(done.what)
-            self._note(findings, moment, done, path)
-            if child in ways or len(findings) >= self._findings_max:
-                ways.setdefault(child, 1)
-                path.pop()
-                continue
-            enter(moment, child)
+            walk.path.append(done.what)
+            self._note(walk, moment, done)
+            if child in walk.ways or len(walk.findings) >= self._findings_max:
+                walk.ways.setdefault(child, 1)
+                walk.path.pop()
+            else:
+                self._enter(walk, moment, child)
         return Explored(
-            states=len(ways),
-            schedules=ways[_key(self._start)],
-            ends=ends,
-            findings=tuple(findings),
+            states=len(walk.ways),
+            schedules=walk.ways[_key(self._start)],
+            ends=walk.ends,
+            findings=tuple(walk.findings),
         )
 
-    def _note(
-        self, findings: list[Finding], moment: Moment, done: Done | None, path: list[str]
-    ) -> None:
-        if len(findings) >= self._findings_max:
+    def _enter(self, walk: "_Walk", moment: Moment, key: bytes) -> None:
+        if len(walk.ways) + len(walk.stack) > self._states_max:
+            raise OverflowError(f"more than {self._states_max} states")
+        following = self._following(moment)
+        if not following:
+            walk.ends += 1
+            self._note(walk, moment, None)
+        walk.stack.append((key, following, []))
+
+    def _note(self, walk: "_Walk", moment: Moment, done: Done | None) -> None:
+        if len(walk.findings) >= self._findings_max:
             return
         for check in self._checks:
             wrong = check(moment, done)
             if wrong:
-                findings.append(Finding(wrong, tuple(path)))
+                walk.findings.append(Finding(wrong, tuple(walk.path)))
 
     # --- what can happen next ------------------------------------------------------------------
 
@@ -272,6 +260,26 @@ class Explorer:
             box = _replace(box, commands=(*box.commands, mail))
         what = f"{client.name} says {type(command).__name__}"
         return Done(what, role), _with_box(after, role, box)
+
+
+class _Walk:
+    """How far an exploration has come."""
+
+    def __init__(self) -> None:
+        self.ways: dict[bytes, int] = {}
+        """How many schedules lead from a state to an end."""
+        self.stack: list[tuple[bytes, list[tuple[Done, Moment]], list[bytes]]] = []
+        """The states on the way to where we are, what follows each, and what was visited."""
+        self.path: list[str] = []
+        self.findings: list[Finding] = []
+        self.ends = 0
+
+    def leave(self, key: bytes, visited: list[bytes]) -> None:
+        """All that follows a state has been seen: its schedules are the sum of theirs."""
+        self.stack.pop()
+        self.ways[key] = sum(self.ways[each] for each in visited) if visited else 1
+        if self.path:
+            self.path.pop()
 
 
 # --- pure helpers --------------------------------------------------------------------------
