@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -254,6 +255,18 @@ def test_a_reader_that_leaves_ends_the_run_without_a_traceback(tmp_path: Path, f
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_from_the_start_are_no_obstacle(
+    tmp_path: Path, closed: str
+) -> None:
+    shell = f"exec {shlex.join(TENURE)} run help {closed}"
+    done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    (transcript,) = transcripts(tmp_path)
+    assert len(records(transcript)) == 2
 
 
 @pytest.mark.real

@@ -65,7 +65,9 @@ class Desk:
         """Nothing is asked any more; what was answered is seen through."""
         for request_id in list(self._asking):
             self._close(request_id)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for ended in await asyncio.gather(*self._tasks, return_exceptions=True):
+            if isinstance(ended, Exception):
+                raise ended
 
     def _open(self, request: ApprovalRequest) -> None:
         if request.request_id in self._asking:
@@ -81,7 +83,11 @@ class Desk:
             task.cancel()
 
     async def _answer(self, request: ApprovalRequest) -> None:
-        choice = await self._decide(request)
+        try:
+            choice = await self._decide(request)
+        except Exception as error:
+            # A request without an answer would hold its turn for ever.
+            choice = Deny(reason=f"the question could not be put: {error}")
         # From here on the request's end is our own doing, and no reason to give up.
         self._asking.pop(request.request_id, None)
         reply = await self._seat.answer(request.request_id, choice)

@@ -5,6 +5,7 @@ Every command is a module of its own, and loads what it needs when it is used:
 """
 
 import io
+import os
 import sys
 from importlib import import_module
 
@@ -60,10 +61,19 @@ def tenure() -> None:
 
 def main() -> None:
     """The entry point of the installed command."""
+    _fill_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     tenure(prog_name="tenure")
+
+
+def _fill_missing_streams() -> None:
+    """Whoever starts us may have closed them; a session's file must not take their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)  # gives the lowest free one: this
+            setattr(sys, name, os.fdopen(descriptor, mode, closefd=False))
 
 
 if __name__ == "__main__":
