@@ -13,8 +13,10 @@ from tenure.actors.turn_state import Drained, Idle, Ledger
 from tenure.messages.approval import Allow, AnswerApproval, ApprovalRequested, AskUser, UserNotAsked
 from tenure.messages.base import Command, Effect, Event, Outcome
 from tenure.messages.content import AssistantMessage, TextBlock, ToolCallBlock
+from tenure.messages.entries import CustomEntry
 from tenure.messages.models import ToolSpec
 from tenure.messages.session import (
+    AppendEntries,
     AppendRecords,
     CloseTranscript,
     Damage,
@@ -212,6 +214,10 @@ def explored(*clients: Client) -> Explored:
     return Explorer(STEPS, first, doors, clients, CHECKS).explore()
 
 
+NOTE = CustomEntry(custom_type="test/note", data={})
+APPEND = Client(
+    "Appender", 2 * (("session", lambda events: AppendEntries(token=TOKEN, entries=(NOTE,))),)
+)
 START = says(StartTurn(text="go", token=TOKEN))
 STOP = says(StopTurn(turn_id=FIRST))
 SWAP = says(OpenSession(session_id=B))
@@ -223,6 +229,7 @@ SWAP = says(OpenSession(session_id=B))
     [
         pytest.param((START, STOP), id="start-stop"),
         pytest.param((START, SWAP), id="start-swap"),
+        pytest.param((APPEND, SWAP), id="append-append-swap"),
         pytest.param((START, APPROVER), id="start-approve"),
         pytest.param((START, STOP, APPROVER), id="start-stop-approve"),
         pytest.param((START, STOP, SWAP), id="start-stop-swap"),
