@@ -4,6 +4,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from tenure.actors.session import session_step
+from tenure.actors.session_state import Live, Quiet, session_of
 from tenure.actors.turn import turn_step
 from tenure.actors.turn_state import Idle, Ledger
 from tenure.messages.approval import CallAllowed, DecideCall, digest_of
@@ -12,16 +14,32 @@ from tenure.messages.bus import Answered
 from tenure.messages.content import AssistantMessage, TextBlock, ToolCallBlock, UserMessage
 from tenure.messages.entries import EntryBody, MessageEntry
 from tenure.messages.models import FailureKind, ModelFailure, ToolSpec
-from tenure.messages.session import Appended, AppendEntries, Damage, Opened
+from tenure.messages.session import (
+    Appended,
+    AppendEntries,
+    AppendRecords,
+    Damage,
+    GetSession,
+    Opened,
+    OpenSession,
+    RecordsAppended,
+    SeatNoted,
+    SessionNotFound,
+    SessionView,
+    TranscriptNotOpened,
+    TranscriptOpened,
+)
 from tenure.messages.tokens import CallId, EntryId, SessionId, SessionToken, turn_id
 from tenure.messages.turn import (
     CallModel,
+    DrainTurn,
     ModelCallDone,
     ModelCallFailed,
     RunTurn,
     StopCause,
     StopTurn,
     ToolCallDone,
+    TurnDrained,
     TurnEnded,
     TurnPrepared,
 )
@@ -276,3 +294,63 @@ class DrivenTurn(Driven[Any]):
 
     def _call(self) -> int:
         return self.wanted(CallModel)[-1].call
+
+
+# --- a session, driven by hand ---------------------------------------------------------------
+
+
+class DrivenSession(Driven[Any]):
+    """A SessionActor's step with session A live, and the ways in which its doors answer it."""
+
+    def __init__(self, state: Any = None) -> None:
+        first = Live(session_of(opened(), 0), Quiet()) if state is None else state
+        super().__init__(session_step, first)
+
+    @property
+    def name(self) -> str:
+        """The class name of the state."""
+        return type(self.state).__name__
+
+    @property
+    def here(self) -> SessionToken:
+        """The token of the session that the seat has now."""
+        view = self.reply_to(self.ask(GetSession()))
+        assert isinstance(view, SessionView), view
+        return view.token
+
+    def append(self, text: str = "x", **fields: Any) -> AskId:
+        of = fields.pop("of", token())
+        return self.ask(AppendEntries(token=of, entries=(said(text),), **fields))
+
+    def load(self, **known: Any) -> None:
+        """The transcript that is being opened is open."""
+        session_id = known.pop("session_id", B)
+        self.tell(TranscriptOpened(opened=opened(session_id, **known)))
+
+    def not_loaded(self) -> SessionNotFound:
+        refusal = SessionNotFound(session_id=B, searched="/work")
+        self.tell(TranscriptNotOpened(refusal=refusal))
+        return refusal
+
+    def drained(self, *queued: str) -> None:
+        self.answer(DrainTurn, TurnDrained(queued=queued))
+
+    def noted(self) -> None:
+        self.tell(SeatNoted())
+
+    def written(self, session_id: SessionId = A) -> None:
+        """The append in flight is durable."""
+        self.tell(RecordsAppended(session_id=session_id))
+
+    def batch(self) -> list[str]:
+        """The texts of the newest batch that went to the disk."""
+        records = self.wanted(AppendRecords)[-1].records
+        return [str(record.body.message.content) for record in records]  # type: ignore[union-attr]
+
+    def swap_to(self, session_id: SessionId = B) -> AskId:
+        """A whole swap."""
+        asker = self.ask(OpenSession(session_id=session_id))
+        self.load(session_id=session_id)
+        self.drained()
+        self.noted()
+        return asker
