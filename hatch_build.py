@@ -13,7 +13,12 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDERS = ("actors", "messages", "runtime")
-FILES = {"runtime/_package.py": "__init__.py", "runtime/py.typed": "py.typed"}
+FILES = {
+    "runtime/_package.py": "__init__.py",
+    "runtime/py.typed": "py.typed",
+    "runtime/_testing.py": "testing/__init__.py",
+    "runtime/_testing_fixtures.py": "testing/fixtures.py",
+}
 
 
 def _link(target: Path, link: Path) -> None:
@@ -38,6 +43,7 @@ def dev_tree(root: Path) -> Path:
     for name in FOLDERS:
         _link(root / name, tree / name)
     for src, dst in FILES.items():
+        (tree / dst).parent.mkdir(exist_ok=True)
         _link(root / src, tree / dst)
     return tree
 

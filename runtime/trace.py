@@ -2,7 +2,9 @@
 
 One line a step: `{"owner", "incarnation", "message", "taken", "state", "replies",
 "events", "mail", "effects"}`; a step that raised has `"raised"` instead of what
-it decided.  Traces hold what was said; they hold no keys, because messages do not.
+it decided.  What an owner wrote on an ask stands as `[class name, fields]`, because
+it is no message and has no tag.  Traces hold what was said; they hold no keys,
+because messages do not.  `runtime/testing/replay.py` reads them.
 """
 
 from collections.abc import Callable
@@ -11,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tenure.messages.base import Effect, Message, Outcome
-from tenure.messages.bus import Published
+from tenure.messages.bus import Answered, Published
 from tenure.runtime.step import Ask, Cancel, Forward, Mail, Step, Taken, Tell
 
 Write = Callable[[bytes], None]
@@ -31,20 +33,16 @@ class Trace:
         self._line(
             owner=owner,
             incarnation=incarnation,
-            message=message,
+            message=_named(message),
             taken=taken,
-            state=type(step.state).__name__,
-            replies=step.replies,
-            events=step.events,
-            mail=[_readable(mail) for mail in step.mail],
-            effects=step.effects,
+            **decided(step),
         )
 
     def raised(self, owner: str, incarnation: int, message: Message, error: Exception) -> None:
         self._line(
             owner=owner,
             incarnation=incarnation,
-            message=message,
+            message=_named(message),
             raised=f"{type(error).__name__}: {error}",
         )
 
@@ -66,6 +64,25 @@ class Trace:
             shown = ascii({name: value for name, value in fields.items() if name != "owner"})
             line = self._encoder.encode({"owner": fields["owner"], "unencodable": shown})
         self._write(line + b"\n")
+
+
+def decided(step: Step[Any]) -> dict[str, object]:
+    """What a step decided, as a line of the trace has it."""
+    return {
+        "state": type(step.state).__name__,
+        "replies": step.replies,
+        "events": step.events,
+        "mail": [_readable(mail) for mail in step.mail],
+        "effects": step.effects,
+    }
+
+
+def _named(message: Message) -> object:
+    """What an answer is about gets its class name beside it."""
+    if isinstance(message, Answered):
+        re = [type(message.re).__name__, message.re]
+        return {"type": "Answered", "re": re, "reply": message.reply}
+    return message
 
 
 def _readable(mail: Mail) -> dict[str, object]:
