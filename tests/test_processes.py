@@ -84,6 +84,7 @@ def test_a_host_killed_in_a_tool_call_leaves_every_receipted_entry_and_one_resul
     assert "unknown" in blocked[0]["message"]["content"][0]["text"]
 
 
+@pytest.mark.timeout(30 + 10 * KILLS)
 def test_a_run_killed_at_any_moment_loses_nothing_that_it_had_told(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("the heron stands in the reeds\n")
     model = write_script(tmp_path / "s.json", BUSY_TURN)
