@@ -1,0 +1,473 @@
+"""Every effect ends in exactly one terminal outcome, whatever its handler does."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from toys import (
+    Bench,
+    CancelBeside,
+    DoBeside,
+    DoWork,
+    Kept,
+    Machine,
+    Work,
+    WorkBeside,
+    WorkDone,
+    WorkFailed,
+    WorkMoved,
+    asynchronous,
+    of_kind,
+    settle,
+)
+
+from tenure.messages.base import Effect, Outcome
+from tenure.messages.bus import OwnerLost
+from tenure.runtime.doors.context import Context
+from tenure.runtime.effects import EffectRunner
+from tenure.runtime.system import Wishes, handlers_of, open_doors
+from tenure.runtime.testing.clock import ManualClock
+from tenure.runtime.testing.leaves import memory_leaves
+
+
+class Wanting:
+    """Stands for the incarnation that wanted an effect; keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.moved: list[Outcome] = []
+        self.ended: list[Outcome] = []
+
+    def progress(self, outcome: Outcome) -> None:
+        self.moved.append(outcome)
+
+    def end(self, outcome: Outcome) -> None:
+        self.ended.append(outcome)
+
+
+async def never(seconds: float) -> None:
+    await asyncio.Event().wait()
+
+
+async def raises(context: Context) -> Outcome:
+    raise ValueError("no luck")
+
+
+async def raises_without_words(context: Context) -> Outcome:
+    raise KeyError
+
+
+async def gives_none(context: Context) -> None:
+    return None
+
+
+async def is_cancelled_from_inside(context: Context) -> Outcome:
+    future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+    future.cancel()
+    return await future
+
+
+BAD_HANDLERS = [
+    (raises, "ValueError: no luck"),
+    (raises_without_words, "KeyError"),
+    (gives_none, "the handler gave a NoneType"),
+    (is_cancelled_from_inside, "cancelled"),
+]
+
+
+# --- whatever the handler does ---------------------------------------------------------------
+
+
+@pytest.mark.witness("BUS-3")
+@pytest.mark.parametrize("kind", [Work, WorkBeside])
+@asynchronous
+async def test_effect_whose_handler_returns_ends_in_that_outcome(
+    kind: type[Work] | type[WorkBeside],
+) -> None:
+    bench, wanting = Bench(), Wanting()
+    runner = EffectRunner(bench.handlers, "a", "main")
+    runner.start(kind(text="x"), wanting)
+    await settle()
+    assert wanting.ended == [WorkDone(text="x")]
+    assert runner.under_way == ()
+
+
+@pytest.mark.witness("BUS-3")
+@pytest.mark.parametrize("kind", [Work, WorkBeside])
+@pytest.mark.parametrize(("plan", "reason"), BAD_HANDLERS)
+@asynchronous
+async def test_effect_whose_handler_does_badly_ends_in_its_failure(
+    kind: type[Work] | type[WorkBeside], plan: Any, reason: str
+) -> None:
+    bench, wanting = Bench(), Wanting()
+    bench.plans["x"] = plan
+    runner = EffectRunner(bench.handlers, "a", "main")
+    runner.start(kind(text="x"), wanting)
+    await settle()
+    assert wanting.ended == [WorkFailed(text="x", reason=reason)]
+
+
+@pytest.mark.witness("BUS-3")
+@pytest.mark.parametrize(("plan", "reason"), BAD_HANDLERS)
+@asynchronous
+async def test_bad_handler_does_not_take_from_what_waits_behind_it(plan: Any, reason: str) -> None:
+    bench, wanting = Bench(), Wanting()
+    bench.plans["1"] = plan
+    runner = EffectRunner(bench.handlers, "a", "main")
+    for text in ("1", "2", "3"):
+        runner.start(Work(text=text), wanting)
+    await settle()
+    assert wanting.ended == [
+        WorkFailed(text="1", reason=reason),
+        WorkDone(text="2"),
+        WorkDone(text="3"),
+    ]
+
+
+@pytest.mark.witness("BUS-3")
+@pytest.mark.parametrize("kind", [Work, WorkBeside])
+@asynchronous
+async def test_effect_without_a_handler_ends_in_its_failure(
+    kind: type[Work] | type[WorkBeside],
+) -> None:
+    wanting = Wanting()
+    EffectRunner({}, "a", "main").start(kind(text="x"), wanting)
+    await settle()
+    (outcome,) = wanting.ended
+    assert isinstance(outcome, WorkFailed)
+    assert "KeyError" in outcome.reason
+
+
+@asynchronous
+async def test_handler_is_told_who_wants_the_effect_and_can_report_progress() -> None:
+    bench, wanting = Bench(), Wanting()
+    seen: list[Context] = []
+
+    async def report(context: Context) -> Outcome:
+        seen.append(context)
+        context.progress(WorkMoved(text="half"))
+        return WorkDone(text="x")
+
+    bench.plans["x"] = report
+    EffectRunner(bench.handlers, "main/turn", "main").start(WorkBeside(text="x"), wanting)
+    await settle()
+    assert [(context.owner, context.seat) for context in seen] == [("main/turn", "main")]
+    assert (wanting.moved, wanting.ended) == ([WorkMoved(text="half")], [WorkDone(text="x")])
+
+
+# --- order -----------------------------------------------------------------------------------
+
+
+@asynchronous
+async def test_effects_of_one_owner_run_in_order_one_at_a_time() -> None:
+    bench, wanting = Bench(), Wanting()
+    gate = bench.hold("1")
+    runner = EffectRunner(bench.handlers, "a", "main")
+    for text in ("1", "2"):
+        runner.start(Work(text=text), wanting)
+    await settle()
+    assert (bench.begun, runner.under_way) == (["1"], ("Work", "Work"))
+    gate.set()
+    await settle()
+    runner.start(Work(text="3"), wanting)
+    await settle()
+    assert [type(outcome) for outcome in wanting.ended] == [WorkDone] * 3
+    assert bench.begun == bench.ended == ["1", "2", "3"]
+
+
+@asynchronous
+async def test_concurrent_effects_run_beside_the_queue_and_each_other() -> None:
+    bench, wanting = Bench(), Wanting()
+    for text in ("queued", "a", "b"):
+        bench.hold(text)
+    runner = EffectRunner(bench.handlers, "x", "main")
+    runner.start(Work(text="queued"), wanting)
+    runner.start(WorkBeside(text="a"), wanting)
+    runner.start(WorkBeside(text="b"), wanting)
+    await settle()
+    assert bench.begun == ["queued", "a", "b"]
+    for text in ("b", "queued", "a"):
+        bench.gates[text].set()
+        await settle()
+    assert wanting.ended == [WorkDone(text=text) for text in ("b", "queued", "a")]
+
+
+@asynchronous
+async def test_effect_that_is_started_as_the_last_one_ends_is_carried_out() -> None:
+    bench = Bench()
+
+    class Again(Wanting):
+        def end(self, outcome: Outcome) -> None:
+            super().end(outcome)
+            if len(self.ended) < 50:
+                runner.start(Work(text=str(len(self.ended))), self)
+
+    wanting = Again()
+    runner = EffectRunner(bench.handlers, "a", "main")
+    runner.start(Work(text="0"), wanting)
+    for _ in range(10):
+        await settle()
+    assert [outcome.text for outcome in wanting.ended if isinstance(outcome, WorkDone)] == [
+        str(number) for number in range(50)
+    ]
+
+
+# --- cancel ----------------------------------------------------------------------------------
+
+
+@pytest.mark.witness("BUS-3")
+@asynchronous
+async def test_cancelled_effect_ends_in_its_failure_once() -> None:
+    machine = Machine()
+    machine.bench.hold("a")
+    machine.bench.hold("b")
+    await machine.ask(DoBeside(texts=("a", "b")))
+    await settle()
+    assert await machine.ask(CancelBeside(text="a")) == Kept(text="cancelled")
+    await settle()
+    await machine.ask(CancelBeside(text="a"))
+    machine.bench.gates["b"].set()
+    await settle()
+    assert await machine.noted() == ("failed a: cancelled", "done b")
+
+
+@pytest.mark.witness("BUS-3")
+@asynchronous
+async def test_effect_that_is_cancelled_before_it_began_ends_in_its_failure() -> None:
+    bench, wanting = Bench(), Wanting()
+    runner = EffectRunner(bench.handlers, "a", "main")
+    runner.start(WorkBeside(text="x"), wanting)
+    runner.cancel("work x")
+    await settle()
+    assert bench.begun == []
+    assert wanting.ended == [WorkFailed(text="x", reason="cancelled")]
+
+
+@asynchronous
+async def test_handler_may_end_a_cancel_in_an_outcome_of_its_own() -> None:
+    bench, wanting = Bench(), Wanting()
+
+    async def clean_up(context: Context) -> Outcome:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return WorkFailed(text="x", reason="half of it was done")
+        raise AssertionError
+
+    bench.plans["x"] = clean_up
+    runner = EffectRunner(bench.handlers, "a", "main")
+    runner.start(WorkBeside(text="x"), wanting)
+    await settle()
+    runner.cancel("work x")
+    await settle()
+    assert wanting.ended == [WorkFailed(text="x", reason="half of it was done")]
+
+
+@asynchronous
+async def test_cancel_of_a_key_that_nothing_has_does_nothing() -> None:
+    machine = Machine()
+    assert await machine.ask(CancelBeside(text="nothing")) == Kept(text="cancelled")
+    assert await machine.noted() == ()
+
+
+@pytest.mark.witness("BUS-3")
+@pytest.mark.parametrize("begun", [True, False])
+@asynchronous
+async def test_torn_down_queue_ends_what_runs_and_what_waits_in_failures(begun: bool) -> None:
+    bench, wanting = Bench(), Wanting()
+    bench.hold("1")
+    runner = EffectRunner(bench.handlers, "a", "main")
+    for text in ("1", "2"):
+        runner.start(Work(text=text), wanting)
+    if begun:
+        await settle()
+    (task,) = runner._running()
+    task.cancel()
+    await settle()
+    assert [type(outcome) for outcome in wanting.ended] == [WorkFailed, WorkFailed]
+    assert runner.under_way == ()
+    bench.gates["1"].set()
+    runner.start(Work(text="3"), wanting)
+    await settle()
+    assert wanting.ended[2:] == [WorkDone(text="3")]
+
+
+# --- the end of the owner ----------------------------------------------------------------------
+
+
+@pytest.mark.witness("BUS-3")
+@asynchronous
+async def test_end_cancels_what_runs_beside_and_lets_a_door_finish() -> None:
+    bench, wanting = Bench(), Wanting()
+    for text in ("door", "beside"):
+        bench.hold(text)
+    runner = EffectRunner(bench.handlers, "a", "main")
+    for effect in (Work(text="door"), Work(text="waits"), WorkBeside(text="beside")):
+        runner.start(effect, wanting)
+    await settle()
+    ending = asyncio.ensure_future(runner.ended(5, never))
+    await settle()
+    assert not ending.done()
+    assert wanting.ended == [
+        WorkFailed(text="waits", reason="its owner ended before it began"),
+        WorkFailed(text="beside", reason="cancelled"),
+    ]
+    bench.gates["door"].set()
+    assert await ending
+    assert wanting.ended[2:] == [WorkDone(text="door")]
+    assert "waits" not in bench.begun
+
+
+@asynchronous
+async def test_end_gives_up_after_its_time_and_says_so() -> None:
+    bench, wanting, clock = Bench(), Wanting(), ManualClock()
+    bench.hold("door")
+    runner = EffectRunner(bench.handlers, "a", "main")
+    runner.start(Work(text="door"), wanting)
+    await settle()
+    ending = asyncio.ensure_future(runner.ended(5, clock.sleep))
+    await settle()
+    clock.advance(4.9)
+    await settle()
+    assert not ending.done()
+    clock.advance(0.2)
+    assert not await ending
+    bench.gates["door"].set()
+    await runner.settled()
+    assert wanting.ended == [WorkDone(text="door")]
+
+
+@asynchronous
+async def test_end_of_a_runner_with_nothing_under_way_is_immediate() -> None:
+    runner = EffectRunner(Bench().handlers, "a", "main")
+    assert await runner.ended(5, never)
+    await runner.settled()
+
+
+@pytest.mark.witness("BUS-3", "SUP-1")
+@asynchronous
+async def test_queue_belongs_to_the_address_across_a_restart() -> None:
+    machine = Machine()
+    gate = machine.bench.hold("old")
+    await machine.ask(DoWork(texts=("old", "old and waiting")))
+    await machine.away()
+    new = machine.asking(DoWork(texts=("new",)))
+    await machine.advance(1)
+    assert machine.bench.begun == ["old"]
+    assert not new.done()
+    gate.set()
+    await machine.advance(1)
+    assert await new == Kept(text="begun")
+    await settle()
+    assert machine.bench.begun == machine.bench.ended == ["old", "new"]
+    assert await machine.noted() == ("done new",)
+
+
+@pytest.mark.witness("BUS-3", "SUP-1")
+@asynchronous
+async def test_outcomes_of_a_dead_owner_are_dead_letters() -> None:
+    machine = Machine()
+    gate = machine.bench.hold("door")
+    machine.bench.hold("beside")
+    await machine.ask(DoWork(texts=("door", "waits")))
+    await machine.ask(DoBeside(texts=("beside",)))
+    await settle()
+    await machine.away()
+    gate.set()
+    await machine.restarted()
+    assert sorted(machine.dead()) == [
+        ("WorkDone", "dead_effect"),
+        ("WorkFailed", "dead_effect"),
+        ("WorkFailed", "dead_effect"),
+    ]
+    assert await machine.noted() == ()
+
+
+@asynchronous
+async def test_progress_of_a_dead_owner_is_a_dead_letter() -> None:
+    machine = Machine()
+    contexts: list[Context] = []
+
+    async def report(context: Context) -> Outcome:
+        contexts.append(context)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            context.progress(WorkMoved(text="late"))
+        raise AssertionError
+
+    machine.bench.plans["x"] = report
+    await machine.ask(DoBeside(texts=("x",)))
+    await settle()
+    await machine.away()
+    await machine.restarted()
+    assert ("WorkMoved", "dead_effect") in machine.dead()
+    contexts[0].progress(WorkMoved(text="later still"))
+    assert await machine.noted() == ()
+
+
+@asynchronous
+async def test_progress_that_waits_reaches_the_owner_joined_and_before_the_end() -> None:
+    machine = Machine()
+
+    async def report(context: Context) -> Outcome:
+        for text in "abc":
+            context.progress(WorkMoved(text=text))
+        return WorkDone(text="x")
+
+    machine.bench.plans["x"] = report
+    await machine.ask(DoBeside(texts=("x",)))
+    await settle()
+    assert await machine.noted() == ("moved abc", "done x")
+
+
+@pytest.mark.witness("BUS-3")
+@asynchronous
+async def test_handler_that_does_not_end_costs_its_seat_and_its_claims_stay_until_it_has() -> None:
+    let_go: list[str] = []
+
+    async def give_back(seat: str) -> None:
+        let_go.append(seat)
+
+    machine = Machine(let_go=give_back)
+    gate = machine.bench.hold("stuck")
+    await machine.ask(DoWork(texts=("stuck",)))
+    stopping = asyncio.ensure_future(machine.supervisor.stop("main/session", "closed"))
+    await machine.advance(5.1)
+    await stopping
+    assert let_go == []
+    gate.set()
+    await settle()
+    assert let_go == ["main"]
+    assert machine.dead() == [("WorkDone", "dead_effect")]
+    assert of_kind(machine.events, OwnerLost) == [OwnerLost(owner="main/session", reason="closed")]
+
+
+# --- every effect there is -----------------------------------------------------------------------
+
+
+def _effects_of_the_vocabulary(kind: type[Effect] = Effect) -> set[type[Effect]]:
+    found = {each for each in kind.__subclasses__() if each.__module__.startswith("tenure.")}
+    return found.union(*(_effects_of_the_vocabulary(each) for each in found))
+
+
+@pytest.mark.witness("BUS-3")
+def test_every_effect_has_a_handler_and_says_how_it_fails() -> None:
+    wishes = Wishes()
+    handlers = handlers_of(open_doors(memory_leaves(), "/root", "host", wishes), wishes)
+    effects = _effects_of_the_vocabulary()
+    assert effects == set(handlers)
+    assert [effect.__name__ for effect in effects if effect.failed is Effect.failed] == []
+
+
+@asynchronous
+async def test_view_of_an_owner_shows_what_runs_and_what_waits() -> None:
+    machine = Machine()
+    machine.bench.hold("1")
+    machine.bench.hold("b")
+    await machine.ask(DoWork(texts=("1", "2")))
+    await machine.ask(DoBeside(texts=("b",)))
+    await settle()
+    view = machine.supervisor.view("main/session")
+    assert view is not None
+    assert view.effects == ("Work", "Work", "WorkBeside")
+    assert (view.state, view.incarnation, view.restarts) == ("Toy", 1, 0)

@@ -1,0 +1,562 @@
+"""Owners that fail, are started again, are lost, and are stopped in order."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from toys import (
+    Break,
+    DoBeside,
+    DoWork,
+    KeepAsker,
+    Kept,
+    Machine,
+    Note,
+    Noted,
+    RelayTell,
+    Toy,
+    ToyActor,
+    WorkDone,
+    asynchronous,
+    of_kind,
+    settle,
+    toy_step,
+    waiting_in,
+)
+
+from tenure.messages.base import Command, Message
+from tenure.messages.bus import (
+    MessageQuarantined,
+    OwnerLost,
+    OwnerRestarted,
+    OwnerStarted,
+    OwnerStopped,
+)
+from tenure.runtime.mailbox import Delivery
+from tenure.runtime.owner import Owner
+from tenure.runtime.step import Step, Taken
+from tenure.runtime.supervisor import (
+    BACKOFF_S,
+    EFFECTS_END_S,
+    QUARANTINE_KEPT_MAX,
+    RESTARTS_MAX,
+    RESTARTS_WITHIN_S,
+)
+
+FIRST, SECOND = "main/session", "main/turn"
+
+
+class Journal:
+    """What owners were given, in order, over all incarnations."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+
+    def owner(self, bad_starts: tuple[int, ...] = ()) -> type[Owner]:
+        journal = self.messages
+
+        class Writing(Owner):
+            first = Toy
+
+            @staticmethod
+            def step(state: Any, message: Message, taken: Taken) -> Step[Any]:
+                journal.append(message)
+                if isinstance(message, OwnerStarted) and message.incarnation in bad_starts:
+                    raise RuntimeError("the load cannot even be asked for")
+                return toy_step(state, message, taken)
+
+        return Writing
+
+
+# --- one failure -------------------------------------------------------------------------------
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_first_message_of_every_incarnation_says_that_it_started() -> None:
+    journal = Journal()
+    machine = Machine(owners={"session": journal.owner()})
+    await machine.ask(Note(text="a"))
+    await machine.away()
+    waiting = machine.asking(Note(text="b"))
+    await machine.restarted()
+    await waiting
+    assert journal.messages == [
+        OwnerStarted(incarnation=1),
+        Note(text="a"),
+        Break(),
+        OwnerStarted(incarnation=2),
+        Note(text="b"),
+    ]
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_restarted_owner_has_nothing_of_the_memory_of_the_dead_one() -> None:
+    machine = Machine()
+    await machine.ask(Note(text="remembered"))
+    await machine.away()
+    await machine.restarted()
+    assert await machine.ask(Note(text="x")) == Noted(before=(), incarnation=2)
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_step_that_raises_sends_nothing() -> None:
+    class Half(Owner):
+        first = Toy
+
+        @staticmethod
+        def step(state: Any, message: Message, taken: Taken) -> Step[Any]:
+            if isinstance(message, Break):
+                Step(state).tell("turn", Note(text="half")).do()
+                raise RuntimeError("in the middle")
+            return toy_step(state, message, taken)
+
+    machine = Machine(owners={"session": Half, "turn": ToyActor})
+    await machine.away()
+    assert await machine.noted(SECOND) == ()
+    assert machine.bench.begun == []
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_message_that_made_a_step_raise_is_quarantined_and_shown() -> None:
+    machine = Machine()
+    await machine.ask(Break(reason="odd"))
+    (found,) = machine.supervisor.quarantine
+    assert (found.owner, found.incarnation, found.message, found.reason) == (
+        FIRST,
+        1,
+        Break(reason="odd"),
+        "RuntimeError: odd",
+    )
+    await machine.restarted()
+    assert waiting_in(machine.events) == [
+        MessageQuarantined(owner=FIRST, message="Break", reason="RuntimeError: odd"),
+        OwnerRestarted(owner=FIRST, incarnation=2, reason="RuntimeError: odd"),
+    ]
+
+
+@asynchronous
+async def test_quarantine_is_bounded() -> None:
+    machine = Machine()
+    for number in range(QUARANTINE_KEPT_MAX + 3):
+        await machine.ask(Break(reason=str(number)))
+        await machine.restarted(RESTARTS_WITHIN_S + 1)
+    assert len(machine.supervisor.quarantine) == QUARANTINE_KEPT_MAX
+    assert machine.supervisor.quarantine[0].reason == "RuntimeError: 3"
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_quarantined_message_is_not_tried_again() -> None:
+    journal = Journal()
+    machine = Machine(owners={"session": journal.owner()})
+    machine.bus.tell(FIRST, Break())
+    machine.bus.tell(FIRST, Note(text="behind"))
+    await machine.restarted()
+    assert journal.messages.count(Break()) == 1
+    assert await machine.noted() == ("behind",)
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_waiting_mail_survives_a_restart_in_its_order() -> None:
+    machine = Machine()
+    machine.bus.tell(FIRST, Break())
+    for number in range(5):
+        machine.bus.tell(FIRST, Note(text=str(number)))
+    await settle()
+    await machine.ask(RelayTell(to="session", message=Note(text="mail")), SECOND)
+    assert len(machine.bus.boxes[FIRST].mailbox) == 6
+    await machine.restarted()
+    assert await machine.noted() == ("mail", "0", "1", "2", "3", "4")
+    assert machine.dead() == []
+
+
+@asynchronous
+async def test_owner_in_the_middle_of_a_restart_is_shown_so() -> None:
+    machine = Machine()
+    await machine.away()
+    machine.bus.tell(FIRST, Note(text="waits"))
+    view = machine.supervisor.view(FIRST)
+    assert view is not None
+    assert (view.state, view.incarnation, view.restarts, view.waiting) == ("Restarting", 1, 0, 1)
+    await machine.restarted()
+    view = machine.supervisor.view(FIRST)
+    assert view is not None
+    assert (view.state, view.incarnation, view.restarts, view.waiting) == ("Toy", 2, 1, 0)
+
+
+@asynchronous
+async def test_other_owners_and_seats_are_not_touched_by_a_failure() -> None:
+    machine = Machine()
+    machine.add_seat("side")
+    for place in (SECOND, "side/session"):
+        await machine.ask(Note(text="before"), place)
+    waiting = machine.asking(KeepAsker(text="x"), "side/session")
+    await machine.away()
+    for place in (SECOND, "side/session"):
+        assert await machine.noted(place) == ("before",)
+    await machine.restarted()
+    assert not waiting.done()
+    view = machine.supervisor.view("side/session")
+    assert view is not None
+    assert view.incarnation == 1
+
+
+# --- what must have ended before ---------------------------------------------------------------
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_restart_waits_until_the_effects_of_the_dead_one_have_ended() -> None:
+    machine = Machine()
+    gate = machine.bench.hold("door")
+    await machine.ask(DoWork(texts=("door",)))
+    await machine.away()
+    await machine.advance(EFFECTS_END_S - 0.5)
+    view = machine.supervisor.view(FIRST)
+    assert view is not None
+    assert view.state == "Restarting"
+    gate.set()
+    await machine.restarted()
+    view = machine.supervisor.view(FIRST)
+    assert view is not None
+    assert (view.state, view.incarnation) == ("Toy", 2)
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_seat_is_lost_when_the_effects_of_the_dead_one_do_not_end() -> None:
+    machine = Machine()
+    machine.bench.hold("stuck")
+    await machine.ask(DoWork(texts=("stuck",)))
+    await machine.away()
+    waiting = machine.asking(Note(text="waits"))
+    await machine.advance(EFFECTS_END_S + 0.1)
+    assert await waiting == OwnerStopped(begun=False, reason="lost: its effects did not end")
+    assert {event.owner for event in of_kind(machine.events, OwnerLost)} == {  # type: ignore[attr-defined]
+        FIRST,
+        SECOND,
+    }
+    await machine.advance(EFFECTS_END_S + 0.1)
+    assert machine.supervisor.addresses == ()
+    machine.bench.gates["stuck"].set()
+    await settle()
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_restart_cancels_the_concurrent_effects_of_the_dead_one() -> None:
+    machine = Machine()
+    machine.bench.hold("beside")
+    await machine.ask(DoBeside(texts=("beside",)))
+    await settle()
+    await machine.away()
+    await machine.restarted()
+    assert machine.bench.ended == ["beside"]
+    assert await machine.noted() == ()
+
+
+# --- the budget ----------------------------------------------------------------------------------
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_restarts_back_off() -> None:
+    machine = Machine()
+    for number in range(RESTARTS_MAX):
+        await machine.away()
+        backoff_s = BACKOFF_S * 2**number
+        await machine.advance(backoff_s * 0.9)
+        view = machine.supervisor.view(FIRST)
+        assert view is not None
+        assert view.state == "Restarting"
+        await machine.advance(backoff_s * 0.2)
+        view = machine.supervisor.view(FIRST)
+        assert view is not None
+        assert view.incarnation == number + 2
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_seat_is_lost_over_the_budget_and_the_host_lives() -> None:
+    let_go: list[str] = []
+
+    async def give_back(seat: str) -> None:
+        let_go.append(seat)
+
+    machine = Machine(let_go=give_back)
+    machine.add_seat("side")
+    for _ in range(RESTARTS_MAX):
+        await machine.away()
+        await machine.restarted(0.5)
+    assert machine.supervisor.has_seat("main")
+    await machine.away()
+    await settle()
+    assert not machine.supervisor.has_seat("main")
+    assert let_go == ["main", "main"]
+    losses = of_kind(machine.events, OwnerLost)
+    assert [event.owner for event in losses] == [SECOND, FIRST]  # type: ignore[attr-defined]
+    assert isinstance(await machine.ask(Note(text="x")), OwnerStopped)
+    assert isinstance(await machine.ask(Note(text="x"), "side/session"), Noted)
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_failures_far_apart_do_not_use_up_the_budget() -> None:
+    machine = Machine()
+    for _ in range(4 * RESTARTS_MAX):
+        await machine.away()
+        await machine.restarted(RESTARTS_WITHIN_S / RESTARTS_MAX + 0.1)
+    assert machine.supervisor.has_seat("main")
+    view = machine.supervisor.view(FIRST)
+    assert view is not None
+    assert view.restarts == 4 * RESTARTS_MAX
+
+
+@asynchronous
+async def test_budget_belongs_to_an_owner_and_not_to_its_seat() -> None:
+    machine = Machine()
+    for _ in range(RESTARTS_MAX):
+        await machine.away(FIRST)
+        await machine.away(SECOND)
+        await machine.restarted(0.5)
+    assert machine.supervisor.has_seat("main")
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_owner_of_the_host_that_is_lost_takes_no_seat_with_it() -> None:
+    machine = Machine()
+    machine.supervisor.add("", _spec("settings"))
+    for _ in range(RESTARTS_MAX):
+        await machine.away("settings")
+        await machine.restarted(0.5)
+        assert isinstance(await machine.ask(Note(text="x"), "settings"), Noted)
+    await machine.away("settings")
+    await settle()
+    assert machine.supervisor.addresses == (FIRST, SECOND)
+    assert isinstance(await machine.ask(Note(text="x")), Noted)
+
+
+@asynchronous
+async def test_lost_seat_can_be_added_again() -> None:
+    machine = Machine()
+    for _ in range(RESTARTS_MAX + 1):
+        await machine.away()
+        await machine.restarted(0.5)
+    machine.add_seat("main")
+    assert await machine.ask(Note(text="x")) == Noted(before=(), incarnation=1)
+
+
+def _spec(role: Any) -> Any:
+    from tenure.runtime.supervisor import OwnerSpec
+
+    return OwnerSpec(role=role, owner=ToyActor)
+
+
+# --- starts that fail ----------------------------------------------------------------------------
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_start_that_raises_is_tried_again() -> None:
+    journal = Journal()
+    machine = Machine(owners={"session": journal.owner(bad_starts=(1, 2))})
+    waiting = machine.asking(Note(text="patient"))
+    await machine.restarted()
+    await machine.restarted()
+    assert await waiting == Noted(before=(), incarnation=3)
+    starts = [message for message in journal.messages if isinstance(message, OwnerStarted)]
+    assert [start.incarnation for start in starts] == [1, 2, 3]
+
+
+@pytest.mark.witness("SUP-1", "BUS-1")
+@asynchronous
+async def test_start_that_always_raises_loses_the_seat_and_nobody_waits_for_ever() -> None:
+    journal = Journal()
+    machine = Machine(owners={"session": journal.owner(bad_starts=tuple(range(100)))})
+    waiting = machine.asking(Note(text="patient"))
+    for _ in range(RESTARTS_MAX + 1):
+        await machine.restarted()
+    reply = await waiting
+    assert isinstance(reply, OwnerStopped)
+    assert not reply.begun
+    assert machine.supervisor.addresses == ()
+    assert len(machine.supervisor.quarantine) == RESTARTS_MAX + 1
+
+
+# --- stops ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_stop_during_a_restart_ends_the_restart() -> None:
+    machine = Machine()
+    gate = machine.bench.hold("door")
+    await machine.ask(DoWork(texts=("door",)))
+    await machine.away()
+    stopping = asyncio.ensure_future(machine.supervisor.stop(FIRST, "closed"))
+    await settle()
+    gate.set()
+    await stopping
+    await machine.restarted(10)
+    assert machine.supervisor.addresses == (SECOND,)
+    assert of_kind(machine.events, OwnerRestarted) == []
+
+
+@asynchronous
+async def test_stop_during_the_backoff_ends_the_restart() -> None:
+    machine = Machine()
+    await machine.away()
+    await settle()
+    await machine.supervisor.stop(FIRST, "closed")
+    await machine.restarted(10)
+    assert machine.supervisor.addresses == (SECOND,)
+    machine.supervisor.add("main", _spec("session"))
+    await machine.restarted(10)
+    assert await machine.ask(Note(text="x")) == Noted(before=(), incarnation=1)
+
+
+@asynchronous
+async def test_stop_is_idempotent_and_every_caller_waits_for_the_end() -> None:
+    machine = Machine()
+    gate = machine.bench.hold("door")
+    await machine.ask(DoWork(texts=("door",)))
+    stops = [asyncio.ensure_future(machine.supervisor.stop(FIRST, "closed")) for _ in range(3)]
+    stops.append(asyncio.ensure_future(machine.supervisor.stop_seat("main", "closed")))
+    stops.append(asyncio.ensure_future(machine.supervisor.stop_all("closed")))
+    await settle()
+    assert [stop.done() for stop in stops] == [False] * 5
+    gate.set()
+    await asyncio.gather(*stops)
+    await machine.supervisor.stop(FIRST, "closed")
+    await machine.supervisor.stop_all("closed")
+    assert len(of_kind(machine.events, OwnerLost)) == 2
+
+
+@asynchronous
+async def test_cancel_of_who_stops_an_owner_does_not_cut_the_stop_short() -> None:
+    let_go: list[str] = []
+
+    async def give_back(seat: str) -> None:
+        let_go.append(seat)
+
+    machine = Machine(let_go=give_back)
+    gate = machine.bench.hold("door")
+    await machine.ask(DoWork(texts=("door",)))
+    stopping = asyncio.ensure_future(machine.supervisor.stop(FIRST, "closed"))
+    await settle()
+    stopping.cancel()
+    await settle()
+    assert let_go == []
+    gate.set()
+    await settle()
+    assert let_go == ["main"]
+    assert machine.supervisor.addresses == (SECOND,)
+
+
+@asynchronous
+async def test_address_cannot_be_taken_while_its_old_owner_ends() -> None:
+    machine = Machine()
+    gate = machine.bench.hold("door")
+    await machine.ask(DoWork(texts=("door",)))
+    stopping = asyncio.ensure_future(machine.supervisor.stop(FIRST, "closed"))
+    await settle()
+    view = machine.supervisor.view(FIRST)
+    assert view is not None
+    assert view.state == "Stopping"
+    with pytest.raises(ValueError, match="main/session"):
+        machine.supervisor.add("main", _spec("session"))
+    gate.set()
+    await stopping
+    machine.supervisor.add("main", _spec("session"))
+    assert await machine.ask(Note(text="x")) == Noted(before=(), incarnation=1)
+
+
+@asynchronous
+async def test_owners_end_in_the_reverse_order_of_their_start_claims_last() -> None:
+    order: list[str] = []
+
+    async def give_back(seat: str) -> None:
+        order.append(f"claims of {seat}")
+
+    machine = Machine(let_go=give_back)
+    gate = machine.bench.hold("turn")
+    await machine.ask(DoWork(texts=("turn",)), SECOND)
+    stopping = asyncio.ensure_future(machine.supervisor.stop_seat("main", "closed"))
+    await settle()
+    assert order == []  # the session, started first, waits for the turn
+    assert isinstance(await machine.ask(Note(text="x")), OwnerStopped)
+    gate.set()
+    await stopping
+    assert order == ["claims of main", "claims of main"]
+
+
+@asynchronous
+async def test_claims_that_cannot_be_given_back_do_not_stop_the_stop() -> None:
+    async def give_back(seat: str) -> None:
+        raise OSError("the disk is gone")
+
+    machine = Machine(let_go=give_back)
+    await machine.supervisor.stop_seat("main", "closed")
+    assert machine.supervisor.addresses == ()
+
+
+@asynchronous
+async def test_loss_of_a_seat_while_the_host_closes_gives_its_claims_back() -> None:
+    let_go: list[str] = []
+
+    async def give_back(seat: str) -> None:
+        let_go.append(seat)
+
+    machine = Machine(let_go=give_back)
+    gate = machine.bench.hold("door")
+    await machine.ask(DoWork(texts=("door",)), SECOND)
+    for _ in range(RESTARTS_MAX):
+        await machine.away()
+        await machine.restarted(0.5)
+    await machine.away()  # the seat is being lost, and waits for its turn's effect
+    closing = asyncio.ensure_future(machine.supervisor.stop_all("the host is closed"))
+    await settle()
+    gate.set()
+    await closing
+    assert let_go == ["main", "main"]
+
+
+@asynchronous
+async def test_owner_that_is_stopped_steps_no_more() -> None:
+    journal = Journal()
+    machine = Machine(owners={"session": journal.owner()})
+    for number in range(10):
+        machine.bus.tell(FIRST, Note(text=str(number)))
+    await machine.supervisor.stop(FIRST, "closed")
+    machine.bus.post(FIRST, Delivery(WorkDone(text="late")))
+    await settle()
+    assert journal.messages == [OwnerStarted(incarnation=1)]
+
+
+@asynchronous
+async def test_two_thousand_seats_start_and_stop() -> None:
+    machine = Machine()
+    for number in range(2_000):
+        machine.add_seat(f"seat {number}")
+    asks = [machine.asking(KeepAsker(text="x"), f"seat {number}/turn") for number in range(2_000)]
+    await settle()
+    await machine.supervisor.stop_all("closed")
+    replies = await asyncio.gather(*asks)
+    assert set(replies) == {OwnerStopped(begun=True, reason="closed")}
+    assert machine.supervisor.addresses == ()
+    assert machine.bus.boxes == {}
+
+
+@asynchronous
+async def test_owners_state_what_is_now_true_only_by_their_steps() -> None:
+    machine = Machine()
+    commands: list[Command] = [Note(text="a"), Note(text="b")]
+    replies = [await machine.ask(command) for command in commands]
+    assert replies == [Noted(before=(), incarnation=1), Noted(before=("a",), incarnation=1)]
+    assert await machine.ask(DoWork(texts=())) == Kept(text="begun")
