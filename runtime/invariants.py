@@ -1,9 +1,10 @@
 """What always holds: every invariant, who keeps it, and the tests that would notice.
 
 A guard in the code is an `if` whose line ends with `# guard: SESSION-2`.  Where an
-invariant holds by construction there is no line to take away; a named mutation
-then says how it would be broken.  `python -m tenure.runtime.testing.guards` takes
-each guard away and makes each mutation in a copy, and a witness must fail.
+invariant holds by construction there is no line to take away; a named mutation then
+says how it would be broken (`runtime/mutations.py`).  `python -m
+tenure.runtime.testing.guards` takes each guard away and makes each mutation in a copy,
+and a witness must fail.
 
 The witnesses mark themselves with `@pytest.mark.witness("SESSION-2")`; they are listed
 in `runtime/witnesses.py` and, with the rest, in ARCHITECTURE.md, both written by
@@ -13,7 +14,10 @@ all of it equal to the code.
 
 import msgspec
 
+from tenure.runtime.mutations import MUTATIONS, Mutation
 from tenure.runtime.witnesses import WITNESSES
+
+__all__ = ["INVARIANTS", "MUTATIONS", "Invariant", "Mutation"]
 
 
 class Invariant(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,18 +31,6 @@ class Invariant(msgspec.Struct, frozen=True, kw_only=True):
     """Whose code keeps it: an owner's class, or a part of the runtime."""
     witnesses: tuple[str, ...] = ()
     """Tests that fail without it: `tests/test_session_swap.py::test_name`."""
-
-
-class Mutation(msgspec.Struct, frozen=True, kw_only=True):
-    """How an invariant that holds by construction would be broken."""
-
-    invariant: str
-    name: str
-    file: str
-    """From the root of the repository: `actors/turn.py`."""
-    before: str
-    """Occurs exactly once in the file."""
-    after: str
 
 
 def _invariant(*, id: str, owner: str, text: str) -> Invariant:
@@ -241,5 +233,3 @@ INVARIANTS: tuple[Invariant, ...] = (
         text="A tool reads and writes only inside the root, and never in `.tenure/`.",
     ),
 )
-
-MUTATIONS: tuple[Mutation, ...] = ()

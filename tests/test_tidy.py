@@ -28,7 +28,12 @@ LEAF_DOORS = {
     f"runtime/doors/{name}.py"
     for name in ("clock", "entropy", "files", "locks", "processes", "workers", "http")
 }
-COMMAND_LINE = ("runtime/cli/", "runtime/testing/guards", "runtime/testing/architecture")
+COMMAND_LINE = (
+    "runtime/cli/",
+    "runtime/testing/architecture",
+    "runtime/testing/checkout",
+    "runtime/testing/guards",
+)
 """Programs of their own: they stand outside a host and its simulated world."""
 
 WORLD = {
@@ -176,8 +181,10 @@ def _is_door(file: str) -> bool:
 
 @pytest.mark.parametrize("file", [file for file in files(*FOLDERS) if not _is_door(file)])
 def test_only_leaf_doors_touch_the_outside_world(file: str) -> None:
-    touched = sorted(set(_touches(tree(file))))
-    assert touched == [], f"{file} must go through a leaf door of runtime/doors/"
+    touched = set(_touches(tree(file)))
+    if file.startswith("runtime/testing/"):
+        touched.discard("asyncio.sleep")  # on the simulator's loop, whose time is simulated
+    assert sorted(touched) == [], f"{file} must go through a leaf door of runtime/doors/"
 
 
 def _touches(module: ast.Module) -> Iterator[str]:

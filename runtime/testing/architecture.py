@@ -34,7 +34,6 @@ _WITNESSES_HEAD = '''"""The tests that say that they are witnesses, by the invar
 Written by `python -m tenure.runtime.testing.architecture`.
 """
 
-# ruff: noqa: E501
 WITNESSES: dict[str, tuple[str, ...]] = '''
 
 

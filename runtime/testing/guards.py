@@ -18,7 +18,7 @@ import msgspec
 
 from tenure.runtime.invariants import INVARIANTS, MUTATIONS, Invariant, Mutation
 from tenure.runtime.testing.checkout import FOLDERS, Checkout, NoCheckout, find_checkout
-from tenure.runtime.testing.guards_run import Breakage, Copy, Verdict, judge_all
+from tenure.runtime.testing.guards_run import SOUND_S_MAX, Breakage, Copy, Verdict, judge_all
 from tenure.runtime.testing.guards_source import BadGuard, Guard, guards_of, without
 
 JOBS = 2
@@ -114,7 +114,7 @@ def _check_sound(copy: Copy, tests: Sequence[str]) -> None:
         raise BadGuard(f"the copy is not what Python imports: {imported}")
     if not tests:
         return
-    ran = copy.run(tests)
+    ran = copy.run(tests, SOUND_S_MAX)
     if ran is None or ran.returncode != 0:
         said = "they take too long" if ran is None else ran.stdout + ran.stderr
         raise BadGuard(f"the witnesses do not pass on the unbroken source:\n{said}")

@@ -22,10 +22,12 @@ COPIED_FILES = ("ARCHITECTURE.md", "README.md", "hatch_build.py", "pyproject.tom
 COPIED_FOLDERS = (*FOLDERS, "tests", "examples", "docs")
 RUN_S_MAX = 180.0
 """How long the witnesses of one breakage may run; a breakage may make them hang."""
+SOUND_S_MAX = 600.0
+"""How long all witnesses may run on the unbroken source."""
 TEST_S_MAX = 20
 """How long one test may run."""
 
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S+?::\S+|\S+)")
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (?P<test>.+?)(?: - .*)?$")
 
 
 class Breakage(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +82,9 @@ class Copy:
             return msgspec.structs.replace(said, fate="unusable", detail=_last_lines(ran))
         return msgspec.structs.replace(said, fate="caught", witness=failed)
 
-    def run(self, tests: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
+    def run(
+        self, tests: Sequence[str], within_s: float = RUN_S_MAX
+    ) -> subprocess.CompletedProcess[str] | None:
         """Run these tests until one fails; None where they took too long."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no"]
         command += ["-p", "no:cacheprovider", f"--timeout={TEST_S_MAX}", *tests]
@@ -91,7 +95,7 @@ class Copy:
                 env=_environment(self.root),
                 capture_output=True,
                 text=True,
-                timeout=RUN_S_MAX,
+                timeout=within_s,
                 check=False,
             )
         except subprocess.TimeoutExpired:
@@ -154,6 +158,7 @@ def judge_all(
 
 def _lay_out(source: Path, folder: Path) -> None:
     """Copy what the tests need, and link `tenure` together as the build hook does."""
+    folder.mkdir()
     ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
     for name in COPIED_FOLDERS:
         if (source / name).is_dir():
@@ -161,11 +166,19 @@ def _lay_out(source: Path, folder: Path) -> None:
     for name in COPIED_FILES:
         if (source / name).is_file():
             shutil.copy(source / name, folder / name)
-    package = folder / ".dev" / "tenure"
-    package.mkdir(parents=True)
-    for link in (source / ".dev" / "tenure").iterdir():
-        target = link.resolve().relative_to(source)
-        (package / link.name).symlink_to(os.path.relpath(folder / target, package))
+    _link_all(source, source / ".dev", folder)
+
+
+def _link_all(source: Path, here: Path, folder: Path) -> None:
+    """Lay links that lead to the copy where those of the checkout lead to the checkout."""
+    there = folder / here.relative_to(source)
+    there.mkdir()
+    for each in here.iterdir():
+        if each.is_symlink():
+            target = folder / each.resolve().relative_to(source)
+            (there / each.name).symlink_to(os.path.relpath(target, there))
+        elif each.is_dir() and each.name != "__pycache__":
+            _link_all(source, each, folder)
 
 
 def _environment(root: Path) -> dict[str, str]:

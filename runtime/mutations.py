@@ -1,0 +1,178 @@
+"""How what holds by construction would be broken: one small change each, and its invariant.
+
+`runtime/invariants.py` says what is done with them.
+"""
+
+import msgspec
+
+
+class Mutation(msgspec.Struct, frozen=True, kw_only=True):
+    """How an invariant that holds by construction would be broken."""
+
+    invariant: str
+    name: str
+    """What the change does: a sentence without its full stop."""
+    file: str
+    """From the root of the repository: `actors/turn.py`."""
+    before: str
+    """Occurs exactly once in the file."""
+    after: str
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    Mutation(
+        invariant="BUS-1",
+        name="the streams of a dead owner are not ended",
+        file="runtime/streams.py",
+        before="return [rule.lost(key) for",
+        after="return [] and [rule.lost(key) for",
+    ),
+    Mutation(
+        invariant="BUS-2",
+        name="a stop waits behind the commands",
+        file="runtime/bus.py",
+        before="if command.control:",
+        after="if False:",
+    ),
+    Mutation(
+        invariant="BUS-3",
+        name="what waits when its owner ends has no outcome",
+        file="runtime/effects.py",
+        before='wanted.end(effect.failed("its owner ended before it began"))',
+        after="pass",
+    ),
+    Mutation(
+        invariant="CLAIM-2",
+        name="a forked child keeps the locks of its parent",
+        file="runtime/doors/locks.py",
+        before="    for lock in tuple(_held):\n        lock.release()\n",
+        after="",
+    ),
+    Mutation(
+        invariant="SESSION-1",
+        name="what waited for a swap is taken up in reverse",
+        file="actors/session.py",
+        before="    for each in resume.held:\n",
+        after="    for each in reversed(resume.held):\n",
+    ),
+    Mutation(
+        invariant="SESSION-1",
+        name="a second swap begins while the first one loads",
+        file="actors/session.py",
+        before="        case Waking() | Loading() | Committing()",
+        after=(
+            "        case Loading(before=Live() as before)"
+            " if isinstance(message, OpenSession | OpenNewSession):\n"
+            "            return swap(before, message, taken)\n"
+            "        case Waking() | Loading() | Committing()"
+        ),
+    ),
+    Mutation(
+        invariant="SESSION-4",
+        name="a swap whose target cannot be loaded loses the old session",
+        file="actors/session_swap.py",
+        before="_as_before(state, Step(state.before).answer(state.swap.asker, refusal))",
+        after="_as_before(state, Step(Vacant(refusal.remedy)).answer(state.swap.asker, refusal))",
+    ),
+    Mutation(
+        invariant="SESSION-4",
+        name="a swap that cannot be committed leaves the queue held",
+        file="actors/session_swap.py",
+        before='step = step.tell("turn", AbandonDrain())',
+        after="pass",
+    ),
+    Mutation(
+        invariant="SESSION-8",
+        name="reading mends the end of the file",
+        file="runtime/doors/transcripts/catalogue.py",
+        before="    data = read_all(leaves.files, path)\n    found = scan(data)\n",
+        after=(
+            "    data = read_all(leaves.files, path)\n"
+            '    if not data.endswith(b"\\n"):\n'
+            '        file = leaves.files.open(path, "write")\n'
+            '        file.append(b"\\n")\n'
+            "        file.close()\n"
+            "    found = scan(data)\n"
+        ),
+    ),
+    Mutation(
+        invariant="SUP-1",
+        name="a new incarnation begins with the state of the dead one",
+        file="runtime/supervisor.py",
+        before="        slot.owner = owner\n        owner.on_receive(",
+        after=(
+            "        before = self.__dict__.setdefault('kept', {})\n"
+            "        owner.state = before.get(slot.address, owner).state\n"
+            "        before[slot.address] = owner\n"
+            "        slot.owner = owner\n"
+            "        owner.on_receive("
+        ),
+    ),
+    Mutation(
+        invariant="TURN-3",
+        name="a stop leaves the queue as it is",
+        file="actors/turn_stop.py",
+        before="emptied = replace(state, run=replace(run, queue=()))",
+        after="emptied = state",
+    ),
+    Mutation(
+        invariant="TURN-9",
+        name="a drain has a way of its own and stops nothing",
+        file="actors/turn.py",
+        before="return begin_stop(state, Stopped(cause), (Drainer(taken.asker, cause),), taken)",
+        after=(
+            "drained = Drained(state.run.ledger, state.run.queue, cause)\n"
+            "            return Step[State](drained).answer(taken.asker, TurnDrained())"
+        ),
+    ),
+    Mutation(
+        invariant="APPROVE-2",
+        name="a denial whose reason says stop is taken for a stop",
+        file="actors/approval_replies.py",
+        before="        case Deny(reason=reason):\n            return denied(",
+        after=(
+            "        case Deny(reason=reason) if 'stop' in reason.lower():\n"
+            "            return CallStopped(call_id=call.call_id, request_id=request_id)\n"
+            "        case Deny(reason=reason):\n            return denied("
+        ),
+    ),
+    Mutation(
+        invariant="APPROVE-2",
+        name="an approver's word is taken for a choice",
+        file="runtime/doors/approver.py",
+        before="        if not isinstance(choice, Allow | Deny | Stop):",
+        after=(
+            "        if isinstance(choice, str):\n"
+            "            choice = Allow() if choice == 'allow' else Deny(reason=choice)\n"
+            "        if not isinstance(choice, Allow | Deny | Stop):"
+        ),
+    ),
+    Mutation(
+        invariant="APPROVE-3",
+        name="a denial stops the turn",
+        file="actors/turn.py",
+        before="if isinstance(reply, CallStopped):",
+        after="if isinstance(reply, CallStopped | CallDenied):",
+    ),
+    Mutation(
+        invariant="APPROVE-6",
+        name="the requests of a turn that ended stay open",
+        file="actors/approval.py",
+        before="[each for each in state.stages if each.call.turn_id == turn_id]",
+        after="[]",
+    ),
+    Mutation(
+        invariant="APPROVE-6",
+        name="a stopped turn revokes nothing",
+        file="actors/turn_stop.py",
+        before='    step = step.tell("approval", RevokeApprovals(turn_id=run.turn_id))\n',
+        after="",
+    ),
+    Mutation(
+        invariant="APPROVE-6",
+        name="a swap revokes nothing",
+        file="actors/session_swap.py",
+        before='    step = step.tell("approval", EndSessionGrants(session_id=old_id))\n',
+        after="",
+    ),
+)
