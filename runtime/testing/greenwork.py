@@ -7,6 +7,7 @@ processes meet in the middle of each other's work, as they do on a real machine.
 
 import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import ParamSpec, TypeVar
 
 from greenlet import getcurrent, greenlet
@@ -52,11 +53,15 @@ class GreenWorkers:
                     settled.set_result(result)
 
         worker = greenlet(body)
+        # What the work does on the loop belongs to its process, too.
+        worker.gr_context = copy_context()
+        self._process.workers.add(worker)
 
         def resume() -> None:
             worker.switch()
-            if not worker.dead:
-                self._process.graveyard.append(worker)
+            if worker.dead:
+                self._process.workers.discard(worker)
+            else:
                 loop.call_soon(resume)
 
         loop.call_soon(resume)

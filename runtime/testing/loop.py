@@ -8,7 +8,8 @@ work is dropped, or put aside.
 
 import asyncio
 import heapq
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextvars import Context, ContextVar
 from typing import Any, NoReturn
 
 from tenure.runtime.testing.choices import Chooser
@@ -62,6 +63,12 @@ class SimLoop(asyncio.BaseEventLoop):
         self._ready.extend(self._aside)
         self._aside.clear()
 
+    def close(self) -> None:
+        """What the dead still schedule is dropped."""
+        for waiting in (self._ready, self._scheduled, self._aside):
+            waiting.clear()
+        super().close()
+
     def run_quiet(self, until: float) -> None:
         """Run until nothing is left to run, or virtual time would pass `until`."""
         self._until = until
@@ -90,26 +97,36 @@ class SimLoop(asyncio.BaseEventLoop):
         handle._run()
 
     def _time_runs_ahead(self) -> bool:
-        soon = self._scheduled[0].when() - self._now <= SOON_S
-        return self._chooser.one_in(TIME_AHEAD_ONE_IN if soon else LONG_AHEAD_ONE_IN)
+        timer = self._next_timer()
+        if timer is None:
+            return False
+        if timer.when() - self._now <= SOON_S:
+            return self._chooser.one_in(TIME_AHEAD_ONE_IN)
+        # A test that waits long gives up only when nothing moves any more.
+        return _process_of(timer) is not None and self._chooser.one_in(LONG_AHEAD_ONE_IN)
+
+    def _next_timer(self) -> asyncio.TimerHandle | None:
+        """The next timer that will fire; those that never will are forgotten."""
+        scheduled = self._scheduled
+        while scheduled and (scheduled[0]._cancelled or _is_dead(scheduled[0])):
+            heapq.heappop(scheduled)._scheduled = False  # type: ignore[attr-defined]
+        return scheduled[0] if scheduled else None
 
     def _nothing_before(self, until: float) -> bool:
-        return all(timer._cancelled or timer.when() > until for timer in self._scheduled)
+        timer = self._next_timer()
+        return timer is None or timer.when() > until
 
     def _advance(self) -> None:
-        """To the next timer of a living process, and everything that is due then."""
-        while self._scheduled:
-            timer = heapq.heappop(self._scheduled)
+        """To the next timer of a living process."""
+        timer = self._next_timer()
+        if timer is not None:
+            heapq.heappop(self._scheduled)
             timer._scheduled = False  # type: ignore[attr-defined]
-            if timer._cancelled or _is_dead(timer):
-                continue
             self._now = max(self._now, timer.when())
             self._ready.append(timer)
-            return
-        if not self._ready and not self._aside and not self._stopping:
-            raise Stuck("nothing is ready and no timer is set")
-        if not self._ready and self._aside:
-            raise Stuck("only stopped processes have work")
+        elif not self._ready and not self._stopping:
+            aside = "only stopped processes have work"
+            raise Stuck(aside if self._aside else "nothing is ready and no timer is set")
 
     def _lives(self, handle: asyncio.Handle) -> bool:
         process = _process_of(handle)
@@ -121,6 +138,9 @@ class SimLoop(asyncio.BaseEventLoop):
             process.graveyard.append(handle)
         return False
 
+    def _check_closed(self) -> None:
+        """A dead process may still call in; nothing runs any more."""
+
     # --- what a simulated world does not have -----------------------------------------------
 
     def _write_to_self(self) -> None:
@@ -129,8 +149,11 @@ class SimLoop(asyncio.BaseEventLoop):
     def _process_events(self, event_list: Any) -> None:
         """There are no sockets."""
 
-    def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
-        raise RuntimeError("a simulated world has one thread")
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Workers are greenlets of the one thread that there is."""
+        return self.call_soon(callback, *args, context=context)
 
     def run_in_executor(self, *args: Any, **kwargs: Any) -> NoReturn:  # type: ignore[override]
         raise RuntimeError("a simulated world has one thread; go through leaves.workers")
@@ -158,4 +181,14 @@ class SimClock:
         return self._loop.time()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        over = self._loop.create_future()
+        timer = self._loop.call_later(max(seconds, 0.0), _end, over)
+        try:
+            await over
+        finally:
+            timer.cancel()
+
+
+def _end(over: "asyncio.Future[None]") -> None:
+    if not over.done():
+        over.set_result(None)

@@ -1,16 +1,18 @@
 """Watchers: observers of a run that hold an opinion of their own.
 
 A watcher sees every step, event, effect and call to the disk of every host in
-a world.  It does not use the guards' code: it works out by itself what must be
-true, and says what is not.
+a world, and what clients asked and were answered.  It does not use the guards'
+code: it works out by itself what must be true, and says what is not.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from tenure.messages.base import Effect, Message, Outcome
+from tenure.messages.base import Command, Effect, Message, Outcome, Reply
 from tenure.messages.bus import Published
+from tenure.messages.tokens import ProcessName
 from tenure.runtime.step import Step, Taken
 from tenure.runtime.testing.disk import MemoryDisk
 from tenure.runtime.testing.faults import DiskCall
@@ -33,7 +35,10 @@ class Violated(AssertionError):
 
 
 class Watcher:
-    """Override what you want to see; call `report` for what must not be."""
+    """Override what you want to see; call `report` for what must not be.
+
+    `host` names one run of one host: `a1`, and `a2` when it is started again.
+    """
 
     def __init__(self) -> None:
         self.violations: list[Violation] = []
@@ -41,6 +46,21 @@ class Watcher:
 
     def report(self, invariant: str, what: str) -> None:
         self.violations.append(Violation(invariant=invariant, what=what))
+
+    def host_started(self, host: str, process: ProcessName) -> None:
+        """A host has a process now; nothing of it has run."""
+
+    def host_closed(self, host: str) -> None:
+        """A host ended in order.  A host that is killed ends without a word."""
+
+    def asked(self, host: str, number: int, seat: str, command: Command) -> None:
+        """A client asks; `number` names the ask in this world."""
+
+    def answered(self, host: str, number: int, reply: Reply) -> None:
+        """A client was answered."""
+
+    def abandoned(self, host: str, number: int) -> None:
+        """A client waits no more: its host is dead, or it was cancelled."""
 
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
@@ -60,75 +80,102 @@ class Watcher:
         """A terminal outcome of the effect came."""
 
     def disk_called(self, call: DiskCall) -> None:
-        """A process is about to call the disk."""
+        """A process makes a call to the disk, now."""
+
+    def edited(self, path: str) -> None:
+        """Something that is no host of ours changes a file."""
 
     def finished(self) -> None:
         """The run is over."""
 
 
+HOOKS = (
+    "host_started",
+    "host_closed",
+    "asked",
+    "answered",
+    "abandoned",
+    "stepped",
+    "raised",
+    "published",
+    "effect_started",
+    "effect_ended",
+    "disk_called",
+    "edited",
+)
+
+
 class Watchers:
-    """All watchers of a world."""
+    """All watchers of a world.  Each hook calls only those that want to see it."""
 
     def __init__(self, disk: MemoryDisk) -> None:
         self.all: list[Watcher] = []
+        self.hooks: dict[str, list[Callable[..., None]]] = {name: [] for name in HOOKS}
         self._disk = disk
-        self._before = disk.on_call
-        self._names: dict[str, int] = {}
+        self._runs: dict[str, int] = {}
 
     def add(self, *watchers: Watcher) -> None:
         for watcher in watchers:
             watcher.disk = self._disk
             self.all.append(watcher)
-        if self._before is None and self.all:
-            self._before = self._disk.on_call
-            self._disk.on_call = self._called
+            for name, wanted in self.hooks.items():
+                if getattr(type(watcher), name) is not getattr(Watcher, name):
+                    wanted.append(getattr(watcher, name))
 
-    def of(self, name: str) -> "HostObserver":
+    def of(self, name: str, process: ProcessName) -> "HostObserver":
         """The observer of one host; a host that is started again gets the next number."""
-        run = self._names.get(name, 0) + 1
-        self._names[name] = run
-        return HostObserver(self, f"{name}{run}")
+        run = self._runs.get(name, 0) + 1
+        self._runs[name] = run
+        observer = HostObserver(self.hooks, f"{name}{run}")
+        self.tell("host_started", observer.host, process)
+        return observer
+
+    def tell(self, hook: str, *facts: object) -> None:
+        """Tell what no supervisor sees."""
+        for seen in self.hooks[hook]:
+            seen(*facts)
 
     def finish(self) -> None:
         """Raise what was found."""
         for watcher in self.all:
             watcher.finished()
-        found = tuple(each for watcher in self.all for each in watcher.violations)
+        found = self.found()
         if found:
             raise Violated(found)
 
-    def _called(self, call: DiskCall) -> None:
-        for watcher in self.all:
-            watcher.disk_called(call)
-        if self._before is not None:
-            self._before(call)
+    def found(self) -> tuple[Violation, ...]:
+        return tuple(each for watcher in self.all for each in watcher.violations)
 
 
 class HostObserver:
     """What a supervisor tells: one host's steps, events and effects, for all watchers."""
 
-    def __init__(self, watchers: Watchers, host: str) -> None:
-        self._all = watchers.all
-        self._host = host
+    def __init__(self, hooks: dict[str, list[Callable[..., None]]], host: str) -> None:
+        self.host = host
+        self._stepped = hooks["stepped"]
+        self._raised = hooks["raised"]
+        self._published = hooks["published"]
+        self._effect_started = hooks["effect_started"]
+        self._effect_ended = hooks["effect_ended"]
 
     def stepped(
         self, owner: str, incarnation: int, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
-        for watcher in self._all:
-            watcher.stepped(self._host, owner, message, taken, step)
+        for seen in self._stepped:
+            seen(self.host, owner, message, taken, step)
 
     def raised(self, owner: str, incarnation: int, message: Message, error: Exception) -> None:
-        for watcher in self._all:
-            watcher.raised(self._host, owner, message, error)
+        for seen in self._raised:
+            seen(self.host, owner, message, error)
 
     def published(self, published: Published) -> None:
-        for watcher in self._all:
-            watcher.published(self._host, published)
+        for seen in self._published:
+            seen(self.host, published)
 
     def effect_started(self, owner: str, number: int, effect: Effect) -> None:
-        for watcher in self._all:
-            watcher.effect_started(self._host, owner, number, effect)
+        for seen in self._effect_started:
+            seen(self.host, owner, number, effect)
 
     def effect_ended(self, owner: str, number: int, outcome: Outcome) -> None:
-        for watcher in self._all:
-            watcher.effect_ended(self._host, owner, number, outcome)
+        for seen in self._effect_ended:
+            seen(self.host, owner, number, outcome)

@@ -16,8 +16,9 @@ import gc
 import logging
 import random
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
+from itertools import count
 from typing import Any, TypeVar, cast
 
 from tenure.messages.base import Command, Event, Reply
@@ -30,9 +31,10 @@ from tenure.runtime.observer import Observer
 from tenure.runtime.seat import Seat
 from tenure.runtime.testing.choices import Chooser, ReplayedChooser, SeededChooser
 from tenure.runtime.testing.clock import ManualClock
+from tenure.runtime.testing.crashes import Crashes
 from tenure.runtime.testing.disk import MemoryDisk
 from tenure.runtime.testing.entropy import SeededEntropy
-from tenure.runtime.testing.faults import Fate, SeededFate
+from tenure.runtime.testing.faults import DiskCall, Fate, SeededFate
 from tenure.runtime.testing.files import MemoryFiles
 from tenure.runtime.testing.greenwork import GreenWorkers, Switcher
 from tenure.runtime.testing.locks import MemoryLocks
@@ -70,8 +72,11 @@ class SimHost:
         self._open_host = open_host
         self.process = world.start_process()
         self.leaves = world.leaves_of(self.process, name)
-        self.host = open_host(self.leaves, world.watchers.of(name))
-        self._entered = False
+        observer = world.watchers.of(name, self.process.name)
+        self.run_name = observer.host
+        """Names this run of the host to the watchers."""
+        self.host = open_host(self.leaves, observer)
+        self._entering: asyncio.Task[Host] | None = None
 
     @property
     def alive(self) -> bool:
@@ -79,9 +84,10 @@ class SimHost:
 
     async def start(self) -> None:
         """Start the owners; every other method does so when it is first called."""
-        if not self._entered:
-            self._entered = True
-            await self._world.inside(self.process, self.host.__aenter__())
+        if self._entering is None:
+            entering = self._world.inside(self.process, self.host.__aenter__())
+            self._entering = self._world.loop.create_task(entering)
+        await asyncio.shield(self._entering)
 
     async def seat(self, name: str = "main", session: str | None = None) -> Seat:
         await self.start()
@@ -90,7 +96,15 @@ class SimHost:
     async def ask(self, command: Command, seat: str = "main") -> Reply:
         """Ask as a client of this host would.  Commands between owners are taken, too."""
         await self.start()
-        return await self._world.inside(self.process, self.host.ask(command, seat))
+        watchers, number = self._world.watchers, next(self._world.asks)
+        watchers.tell("asked", self.run_name, number, seat, command)
+        try:
+            reply = await self._world.inside(self.process, self.host.ask(command, seat))
+        except BaseException:
+            watchers.tell("abandoned", self.run_name, number)
+            raise
+        watchers.tell("answered", self.run_name, number, reply)
+        return reply
 
     async def prompt(self, text: str, seat: str = "main", **wishes: Any) -> list[Event]:
         """Run one turn to its end and give its events."""
@@ -104,8 +118,9 @@ class SimHost:
 
     async def close(self) -> None:
         """End the process in order."""
-        if self._entered and self.alive:
+        if self._entering is not None and self.alive:
             await self._world.inside(self.process, self.host.close())
+            self._world.watchers.tell("host_closed", self.run_name)
         self._world.disk.processes.kill(self.process.name)
 
     def kill(self) -> None:
@@ -135,8 +150,12 @@ class World:
         self.loop = SimLoop(chooser)
         self.clock = SimClock(self.loop)
         self.disk = MemoryDisk(cast(ManualClock, self.clock))
-        self.disk.on_call = Switcher(chooser)
+        self._switch = Switcher(chooser)
+        self.disk.on_call = self._on_call
         self.disk.put_folder(ROOT)
+        self.asks = count(1)
+        self.crashes = Crashes()
+        """For crashes of owners on purpose."""
         self.chance = random.Random(f"world/{seed}")
         """For what a workload decides; the order of work has a randomness of its own."""
         self.watchers = Watchers(self.disk)
@@ -205,9 +224,18 @@ class World:
             self.kill(process)
         self.disk.crash(fate if fate is not None else SeededFate(self.chance))
 
+    def _on_call(self, call: DiskCall) -> None:
+        """Others may go first; watchers see the call at the moment when it is made."""
+        state = self.disk.processes.state
+        # The dead are not switched away from: they would never come back to say so.
+        if state(call.process) != "ended":
+            self._switch(call)
+        if state(call.process) != "ended":
+            self.watchers.tell("disk_called", call)
+
     # --- running -----------------------------------------------------------------------------
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run(self, work: "Coroutine[Any, Any, T] | asyncio.Future[T]") -> T:
         """Run `work`, and with it everything that is ready, until it has its result.
 
         Raises `Stuck` where it waits for what never comes.
@@ -273,11 +301,18 @@ class World:
 
     def close(self) -> None:
         """End every process and forget the loop; nothing of the dead runs any more."""
+        self.crashes.undo()
+        self.disk.on_call = None
         for process in self._processes:
             self.disk.processes.kill(process.name)
+        # What was suspended is ended here and now, not whenever the collector of
+        # garbage comes by: all of it is dead, so whatever it still says is nobody's.
+        for process in self._processes:
+            process.bury()
         for task in asyncio.all_tasks(self.loop):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
-        self.loop._ready.clear()
+            with suppress(BaseException):
+                cast(Any, task.get_coro()).close()
         self.loop.close()
 
 
@@ -286,15 +321,18 @@ def simulate(
     seed: int | str = 0,
     *,
     choices: Sequence[int] | None = None,
+    chooser: Chooser | None = None,
     watchers: Sequence[Watcher] = (),
 ) -> Iterator[World]:
     """A world whose order of work follows from `seed`, or from the `choices` of an earlier run.
 
     Args:
+        chooser: chooses in place of both.
         watchers: observers of every message, event, effect and call to the disk;
             what they find is raised when the world is left.
     """
-    chooser: Chooser = SeededChooser(seed) if choices is None else ReplayedChooser(choices)
+    if chooser is None:
+        chooser = SeededChooser(seed) if choices is None else ReplayedChooser(choices)
     world = World(seed, chooser)
     world.watchers.add(*watchers)
     quiet = logging.getLogger("asyncio")

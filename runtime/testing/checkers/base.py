@@ -1,0 +1,45 @@
+"""What checkers share: their base, and memories that do not grow for ever."""
+
+from collections.abc import Hashable
+from typing import ClassVar, Generic, TypeVar
+
+from tenure.messages.tokens import HOST_ROLES, Role
+from tenure.runtime.testing.watch import Watcher
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+KEPT_MAX = 20_000
+"""A production host runs for months: what was longest ago is forgotten first."""
+
+
+class Checker(Watcher):
+    """Works out by itself, from what it sees, whether its invariants hold.
+
+    It never calls the code whose invariant it checks.
+    """
+
+    invariants: ClassVar[tuple[str, ...]]
+
+
+class Recent(dict[K, V], Generic[K, V]):
+    """A dict that forgets its oldest entries."""
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        if len(self) > KEPT_MAX:
+            del self[next(iter(self))]
+
+
+def seat_of(owner: str) -> str:
+    """`main` for `main/turn`; empty for an owner of the host."""
+    return owner.rpartition("/")[0]
+
+
+def role_of(owner: str) -> str:
+    return owner.rpartition("/")[2]
+
+
+def address_at(owner: str, role: Role) -> str:
+    """Where mail of this owner for a role goes."""
+    return role if role in HOST_ROLES else f"{seat_of(owner)}/{role}"

@@ -1,0 +1,61 @@
+"""TURN-8: what a turn builds on is durable before it goes on."""
+
+import json
+from typing import Any
+
+from tenure.messages.base import Effect, Message
+from tenure.messages.tokens import SessionId, turn_session
+from tenure.messages.turn import CallModel, RunTool, RunTurn
+from tenure.runtime.step import Step, Taken
+from tenure.runtime.testing.checkers.content import (
+    calls_and_results,
+    durable_of,
+    entries_of,
+    holds,
+)
+from tenure.runtime.testing.checkers.transcript import Paths
+
+
+class Durable(Paths):
+    """Looks at the durable bytes of the session whenever a model or a tool is called."""
+
+    invariants = ("TURN-8",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts: dict[str, str] = {}
+
+    def stepped(
+        self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
+    ) -> None:
+        super().stepped(host, owner, message, taken, step)
+        if isinstance(message, RunTurn):
+            self._texts[message.turn_id] = message.text
+
+    def effect_started(self, host: str, owner: str, number: int, effect: Effect) -> None:
+        match effect:
+            case CallModel(turn_id=turn_id, session_id=session_id):
+                self._model_called(turn_id, session_id)
+            case RunTool(turn_id=turn_id, call_id=call_id):
+                data = self._durable(turn_session(turn_id))
+                if data is not None and not holds(data, call_id):
+                    self.report("TURN-8", f"{call_id} runs, and its message is not durable")
+            case _:
+                pass
+
+    def _durable(self, session: SessionId) -> bytes | None:
+        """None where nothing can be said: something else changed the file."""
+        path = self.paths.get(session, "")
+        return None if path in self.foreign else durable_of(self.disk, path) or b""
+
+    def _model_called(self, turn_id: str, session: SessionId) -> None:
+        data = self._durable(session)
+        if data is None:
+            return
+        text = self._texts.get(turn_id, "")
+        if json.dumps(text, ensure_ascii=False).encode() not in data:
+            self.report("TURN-8", f"the model is called for {turn_id} before its prompt is durable")
+        calls, results = calls_and_results(entries_of(data))
+        for call in calls:
+            if call not in results:
+                self.report("TURN-8", f"the model is called before the result of {call} is durable")

@@ -1,0 +1,144 @@
+"""TURN-2, -3, -9: a stop hits the turn that it names, and its queue comes back."""
+
+from typing import Any
+
+import msgspec
+
+from tenure.messages.approval import CallStopped
+from tenure.messages.base import Message
+from tenure.messages.bus import Answered, OwnerStarted
+from tenure.messages.turn import (
+    DrainTurn,
+    PrepareTurn,
+    RunTurn,
+    StopActiveTurn,
+    StopTurn,
+    TurnEnded,
+    TurnNotRunning,
+    TurnQueued,
+    TurnStarted,
+    TurnStopping,
+)
+from tenure.runtime.step import Step, Taken
+from tenure.runtime.testing.checkers.base import Checker, Recent, role_of
+
+Place = tuple[str, str]
+
+
+class _Seat(msgspec.Struct):
+    """What one TurnActor has, seen from outside."""
+
+    running: str = ""
+    preparing: str = ""
+    queue: list[tuple[str, str]] = []
+    may_end: dict[str, set[str]] = {}
+    """Turn to the causes that were sent for it."""
+    dropped: set[str] = set()
+
+
+class Stops(Checker):
+    """Who stopped what: every stopped turn has a stop that named it, in its own seat."""
+
+    invariants = ("TURN-2", "TURN-3", "TURN-9")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seats: Recent[Place, _Seat] = Recent()
+        self._sent: Recent[tuple[str, str], str] = Recent()
+        self._over: Recent[tuple[str, str], bool] = Recent()
+
+    def stepped(
+        self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
+    ) -> None:
+        if role_of(owner) != "turn":
+            return
+        if isinstance(message, OwnerStarted):
+            self._seats[host, owner] = _Seat()
+        seat = self._seats.setdefault((host, owner), _Seat())
+        self._stop(host, owner, seat, message, taken, step)
+        for _, reply in step.replies:
+            if isinstance(reply, TurnQueued) and isinstance(message, RunTurn):
+                seat.queue.append((message.turn_id, message.text))
+        for event in step.events:
+            match event:
+                case TurnStarted(turn_id=turn_id):
+                    self._begins(owner, seat, turn_id)
+                    seat.running, seat.preparing = turn_id, ""
+                case TurnEnded():
+                    self._ended(host, owner, seat, event)
+                case _:
+                    pass
+        for effect in step.effects:
+            if isinstance(effect, PrepareTurn):
+                self._begins(owner, seat, effect.turn_id)
+                seat.preparing = effect.turn_id
+
+    def raised(self, host: str, owner: str, message: Message, error: Exception) -> None:
+        self._seats.pop((host, owner), None)
+
+    def _stop(
+        self,
+        host: str,
+        owner: str,
+        seat: _Seat,
+        message: Message,
+        taken: Taken,
+        step: Step[Any],
+    ) -> None:
+        reply = next((reply for asker, reply in step.replies if asker == taken.asker), None)
+        match message:
+            case StopTurn(turn_id=turn_id, cause=cause):
+                self._sent[host, cause] = owner
+                if turn_id == seat.running and not isinstance(reply, TurnStopping):
+                    self.report("TURN-2", f"{turn_id} runs, and its stop was answered {reply}")
+                if (host, turn_id) in self._over and not isinstance(reply, TurnNotRunning):
+                    self.report("TURN-2", f"{turn_id} is over, and its stop was answered {reply}")
+                if isinstance(reply, TurnStopping):
+                    self._stopping(seat, turn_id, cause, reply)
+            case StopActiveTurn(cause=cause):
+                self._sent[host, cause] = owner
+                if isinstance(reply, TurnStopping):
+                    self._stopping(seat, reply.turn_id, cause, reply)
+                elif seat.running:
+                    self.report("TURN-2", f"{seat.running} runs, and a cancel got {reply}")
+            case DrainTurn(cause=cause):
+                for turn in (seat.running, seat.preparing, *(turn for turn, _ in seat.queue)):
+                    seat.may_end.setdefault(turn, set()).add(cause)
+            case Answered(reply=CallStopped()):
+                for turn in (seat.running, *(turn for turn, _ in seat.queue)):
+                    seat.may_end.setdefault(turn, set()).add("approval")
+            case _:
+                pass
+
+    def _stopping(self, seat: _Seat, turn: str, cause: str, reply: TurnStopping) -> None:
+        seat.may_end.setdefault(turn, set()).add(cause)
+        queued = [each for each, _ in seat.queue]
+        if turn in queued:
+            return
+        if turn not in (seat.running, seat.preparing):
+            return
+        texts = tuple(text for _, text in seat.queue)
+        if reply.dropped != texts:
+            self.report("TURN-3", f"{turn} was stopped: {reply.dropped} came back, not {texts}")
+        for each in queued:
+            seat.may_end.setdefault(each, set()).add(cause)
+            seat.dropped.add(each)
+
+    def _begins(self, owner: str, seat: _Seat, turn: str) -> None:
+        if turn in seat.dropped:
+            self.report("TURN-3", f"{turn} was given back by a stop, and began in {owner}")
+        seat.queue = [each for each in seat.queue if each[0] != turn]
+
+    def _ended(self, host: str, owner: str, seat: _Seat, event: TurnEnded) -> None:
+        turn = event.turn_id
+        if event.stop_reason == "stopped" and event.cause not in seat.may_end.get(turn, set()):
+            elsewhere = self._sent.get((host, str(event.cause)), owner) != owner
+            what = f"{turn} in {owner} was stopped ({event.cause}), and nobody stopped it there"
+            self.report("TURN-9" if elsewhere else "TURN-2", what)
+        self._over[host, turn] = True
+        seat.may_end.pop(turn, None)
+        seat.queue = [each for each in seat.queue if each[0] != turn]
+        if seat.running == turn:
+            seat.running = ""
+        if seat.preparing == turn:
+            seat.preparing = ""

@@ -1,0 +1,235 @@
+"""What happens in one simulated run, as data: a `Plan` of operations.
+
+A plan is made of a seed (`workload_plan.plan_of`), run (`workload_run.run_plan`),
+written into the file of a failing run, and made shorter by leaving operations out.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from tenure.messages.approval import Choice
+from tenure.messages.models import FailureKind
+from tenure.messages.settings import Mode, Rule
+
+HOSTS = ("a", "b")
+SEATS = ("s0", "s1", "s2")
+
+# --- what the model of a turn does, call by call ---------------------------------------------
+
+
+class Say(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """An answer in pieces."""
+
+    pieces: int = 1
+    pause_ms: int = 0
+    stop: Literal["stop", "length"] = "stop"
+
+
+class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
+    tool: str
+    path: str = ""
+    text: str = ""
+    ms: int = 0
+
+
+class Use(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Tool calls, all in one message."""
+
+    calls: tuple[ToolUse, ...]
+    stop: Literal["toolUse", "length"] = "toolUse"
+
+
+class Fail(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The call fails, after a piece of text or at once."""
+
+    kind: FailureKind
+    pieces: int = 0
+    retry_after_ms: int = 0
+
+
+class Stall(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Says nothing more until it is cancelled; `late` goes on speaking even then."""
+
+    when_cancelled: Literal["ends", "late"] = "ends"
+
+
+class Garbage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What no model should do."""
+
+    kind: Literal["no_done", "raises", "no_event", "bad_arguments", "same_ids"]
+
+
+Move = Say | Use | Fail | Stall | Garbage
+
+# --- operations of clients -------------------------------------------------------------------
+
+
+class Op(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """One thing that a client does, `after_ms` behind the one before it."""
+
+    client: int
+    after_ms: int = 0
+
+
+class AtSeat(Op, frozen=True, kw_only=True):
+    host: int
+    seat: int
+
+
+class Prompt(AtSeat, frozen=True, kw_only=True):
+    text: str
+    """Unique in its plan."""
+    moves: tuple[Move, ...]
+    token: Literal["none", "current", "stale"] = "none"
+    when_busy: Literal["refuse", "queue"] = "refuse"
+    key: str = ""
+    model: str = ""
+    size: Literal["usual", "huge"] = "usual"
+    wait: Literal["reply", "end"] = "end"
+
+
+class StopNamed(AtSeat, frozen=True, kw_only=True):
+    which: Literal["running", "late", "early", "queued", "foreign"]
+
+
+class StopUnnamed(AtSeat, frozen=True, kw_only=True):
+    token: Literal["none", "current", "stale"] = "none"
+
+
+class Swap(AtSeat, frozen=True, kw_only=True):
+    to: Literal["new", "known", "missing", "newest", "of_other_seat", "same"]
+    pick: int = 0
+    """Which of the known sessions."""
+    name: str = ""
+
+
+class Append(AtSeat, frozen=True, kw_only=True):
+    text: str
+    entries: int = 1
+    token: Literal["current", "stale"] = "current"
+    key: str = ""
+
+
+class Park(AtSeat, frozen=True, kw_only=True):
+    pass
+
+
+class Look(AtSeat, frozen=True, kw_only=True):
+    at: Literal["session", "turn", "approvals", "settings", "policy", "unhandled"]
+
+
+class Answer(AtSeat, frozen=True, kw_only=True):
+    """Answers some request, open or not, by hand."""
+
+    which: Literal["open", "closed", "of_other_seat", "unknown"]
+    choice: Choice
+
+
+class CloseSeat(AtSeat, frozen=True, kw_only=True):
+    pass
+
+
+class ChangeMode(Op, frozen=True, kw_only=True):
+    host: int
+    mode: Mode
+
+
+class ChangeRule(Op, frozen=True, kw_only=True):
+    host: int
+    tool: str
+    rule: Rule
+
+
+class ChangeModel(Op, frozen=True, kw_only=True):
+    host: int
+
+
+class ReadSessions(Op, frozen=True, kw_only=True):
+    """A process that only reads lists and reads everything."""
+
+
+# --- accidents -------------------------------------------------------------------------------
+
+
+class KillHost(Op, frozen=True, kw_only=True):
+    host: int
+
+
+class CloseHost(Op, frozen=True, kw_only=True):
+    host: int
+
+
+class StopProcess(Op, frozen=True, kw_only=True):
+    """SIGSTOP, and SIGCONT after a while."""
+
+    host: int
+    for_ms: int
+
+
+class PowerLoss(Op, frozen=True, kw_only=True):
+    pass
+
+
+TroubleKind = Literal[
+    "full", "append_fails", "sync_fails", "short_write", "read_only", "rename_fails",
+    "open_fails", "cut_fails", "kill_before", "kill_during", "kill_after",
+]  # fmt: skip
+
+
+class DiskTrouble(Op, frozen=True, kw_only=True):
+    """The `nth` call from now that fits goes wrong."""
+
+    kind: TroubleKind
+    at: Literal["session", "claim", "settings", "any"]
+    nth: int = 1
+    for_ms: int = 0
+    """How long a lasting fault lasts."""
+
+
+class CrashOwner(Op, frozen=True, kw_only=True):
+    host: int
+    owner: Literal["session", "turn", "approval", "settings"]
+    nth: int = 1
+
+
+class ClockBack(Op, frozen=True, kw_only=True):
+    ms: int
+
+
+class EditFile(Op, frozen=True, kw_only=True):
+    """Another program changes a transcript."""
+
+    pick: int
+    how: Literal["append", "truncate", "delete", "garble"]
+
+
+AnyOp = (
+    Prompt | StopNamed | StopUnnamed | Swap | Append | Park | Look | Answer | CloseSeat
+    | ChangeMode | ChangeRule | ChangeModel | ReadSessions
+    | KillHost | CloseHost | StopProcess | PowerLoss | DiskTrouble | CrashOwner
+    | ClockBack | EditFile
+)  # fmt: skip
+
+# --- the plan --------------------------------------------------------------------------------
+
+
+class AnswerPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of one request: the plan's list is gone through again and again."""
+
+    choice: Choice
+    after_ms: int = 0
+    how: Literal["once", "twice", "wrong_seat_first", "never"] = "once"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    seed: int
+    approver: Literal["callable", "clients"]
+    """Whether hosts have an approver of their own, or clients answer over the bus."""
+    mutating: Rule
+    """The policy that the hosts begin with."""
+    working_dirs: tuple[str, ...] = ()
+    answers: tuple[AnswerPlan, ...]
+    ops: tuple[AnyOp, ...]
