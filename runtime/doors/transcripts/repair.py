@@ -54,6 +54,8 @@ def made_whole(
         file = _anew(files, file, found)
     else:
         _mend(file, found)
+        # Who made the file may have died before its name was durable.
+        files.sync_folder(folder_of(file.path))
     if doubted:
         with suppress(FileNotFoundError):
             files.remove(doubt)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from tenure.runtime.doors.claims import FileMark, make_folders_durably
+from tenure.runtime.doors.claims import FileMark, make_folders_durably, sync_name
 from tenure.runtime.doors.files import File, Files
 
 Sync = Literal["fsync", "flush"]
@@ -148,6 +148,8 @@ def create_file(files: Files, path: str, data: bytes) -> TranscriptFile | NotWri
     folder = folder_of(path)
     try:
         make_folders_durably(files, folder)
+        # Who made the folder may have died before its name was durable.
+        sync_name(files, folder)
         file = files.open(path, "create", permissions=PERMISSIONS)
     except OSError as error:
         return NotWritten(reason=reason_of(error))
