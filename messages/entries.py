@@ -37,7 +37,19 @@ class SessionInfoEntry(
     """Empty clears the name."""
 
 
-EntryBody = MessageEntry | ModelChangeEntry | CustomEntry | SessionInfoEntry
+class CompactionEntry(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="compaction", rename="camel"
+):
+    """From here on the summary stands for everything before `first_kept_entry_id`."""
+
+    summary: str
+    first_kept_entry_id: EntryId
+    """The first entry before this one that is still shown, word for word."""
+    tokens_before: int
+    details: dict[str, Any]
+
+
+EntryBody = MessageEntry | ModelChangeEntry | CustomEntry | SessionInfoEntry | CompactionEntry
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

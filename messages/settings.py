@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import msgspec
+
 from tenure.messages.base import Command, Effect, Event, Outcome, Query, Refusal, Reply
 
 Mode = Literal["safe", "yolo", "plan"]
@@ -22,6 +24,19 @@ class Policy(Reply, frozen=True, kw_only=True):
     """Folders, relative to the root.  Where there are any, safe mode asks outside them."""
 
 
+class CompactionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """When a conversation is compacted, and who writes the summary."""
+
+    enabled: bool = True
+    """False: only when somebody asks for it."""
+    threshold_percent: int = 80
+    """Of the window, 50 to 95: beyond it a conversation is compacted."""
+    model: str = ""
+    """The summariser: a model string, `same` for the turn's own model, empty for the rule."""
+    window: int = 0
+    """Tokens that the model can read; 0 takes what is known of the model."""
+
+
 class Settings(Reply, frozen=True, kw_only=True):
     """All settings, defaults filled in."""
 
@@ -29,6 +44,7 @@ class Settings(Reply, frozen=True, kw_only=True):
     model: str = "librarian"
     base_url: str = ""
     policy: Policy
+    compaction: CompactionRules = CompactionRules()
     problems: tuple[str, ...] = ()
     """What in the file could not be used, and what was taken instead."""
 

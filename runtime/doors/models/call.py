@@ -123,7 +123,7 @@ class Call:
                 return ModelCallDone(
                     turn_id=self._effect.turn_id, call=self._effect.call, message=message
                 )
-        named = _named(error)
+        named = failure_in(error)
         if named is None:
             return self._failed("bug", f"{type(error).__name__}: {error}")
         return self._failed(named.kind, named.reason, named.retry_after_ms)
@@ -156,12 +156,12 @@ def _ids_in(request: ModelRequest) -> frozenset[str]:
     )
 
 
-def _named(error: BaseException) -> ModelFailure | None:
+def failure_in(error: BaseException) -> ModelFailure | None:
     """The typed failure in what a model raised, also where a task group wrapped it."""
     if isinstance(error, ModelCallError):
         return error.failure
     if isinstance(error, BaseExceptionGroup):
         for inner in error.exceptions:
-            if failure := _named(inner):
+            if failure := failure_in(inner):
                 return failure
     return None

@@ -5,8 +5,8 @@ import os
 from collections.abc import Mapping
 from typing import Protocol
 
-from tenure.messages.content import ChatMessage
-from tenure.messages.models import Model, ModelFailure, ModelRequest, ToolSpec
+from tenure.messages.content import AssistantMessage, ChatMessage, UserMessage
+from tenure.messages.models import Model, ModelCallError, ModelFailure, ModelRequest, ToolSpec
 from tenure.messages.tokens import SessionId
 from tenure.messages.turn import (
     CallModel,
@@ -19,10 +19,12 @@ from tenure.messages.turn import (
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.models.answer import ANSWER_BYTES_MAX
+from tenure.runtime.doors.models.asking import whole_answer
 from tenure.runtime.doors.models.call import CANCELLED, Call
 from tenure.runtime.doors.models.names import HOST, ModelName, NotAvailable, parsed
 from tenure.runtime.doors.models.prompt import SYSTEM
 from tenure.runtime.doors.models.resolve import resolve
+from tenure.runtime.doors.models.windows import window_of
 
 
 class ContextSource(Protocol):
@@ -67,6 +69,7 @@ class Models:
         self._bytes_max = bytes_max
         self._base_url = base_url
         self._found: dict[str, Model] = {}
+        self._windows: dict[str, int] = {}
         if isinstance(default, str):
             self._default = default
         else:
@@ -125,6 +128,46 @@ class Models:
             bytes_max=self._bytes_max,
         )
         return await call.run(model)
+
+    async def ask(
+        self, model: str, system: str, prompt: str, session_id: SessionId, within_s: float
+    ) -> AssistantMessage:
+        """One question without tools and its whole answer; an empty model takes the default.
+
+        Raises:
+            ModelCallError: the model cannot be called, failed, or took too long.
+        """
+        try:
+            name = self._name(model)
+            found = await self._find(name)
+        except NotAvailable as error:
+            failure = ModelFailure(kind=error.kind, reason=error.reason)
+            raise ModelCallError(failure) from error
+        request = ModelRequest(
+            model=str(name),
+            system=system,
+            messages=(UserMessage(content=prompt, timestamp=self._leaves.clock.now_ms()),),
+            session_id=session_id,
+        )
+        return await whole_answer(
+            found,
+            name,
+            request,
+            clock=self._leaves.clock,
+            fresh=self._leaves.entropy.fresh,
+            within_s=within_s,
+        )
+
+    async def window(self, model: str) -> int:
+        """Tokens that a model can read; 0 where nobody knows.  Empty takes the default."""
+        try:
+            name = self._name(model)
+        except NotAvailable:
+            return 0
+        key = str(name)
+        if key not in self._windows:
+            self._windows[key] = await self._leaves.workers.run(window_of, name)
+        return self._windows[key]
 
     def _name(self, model: str) -> ModelName:
         """The full name, with the place where the model is served."""

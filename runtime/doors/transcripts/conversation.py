@@ -1,5 +1,7 @@
 """What a model is shown of a transcript: the messages of the leaf's path, ready to send."""
 
+from typing import Any, Literal
+
 import msgspec
 
 from tenure.messages.content import (
@@ -23,6 +25,26 @@ INTERRUPTED = (
 )
 
 
+class Shown(msgspec.Struct, frozen=True, gc=False):
+    """One message that a model is shown, and where it comes from."""
+
+    entry_id: str
+    """Empty for what has no entry of its own: a summary, and what another program kept in it."""
+    message: ChatMessage
+    kind: Literal["prompt", "summary", "other"]
+    """prompt: a user's own message.  summary: it stands for what was compacted."""
+    since: bool
+    """Whether it came after the last compaction."""
+
+
+class History(msgspec.Struct, frozen=True):
+    """What a model is shown, entry by entry: an immutable snapshot."""
+
+    shown: tuple[Shown, ...]
+    details: dict[str, Any]
+    """Of the last compaction; empty for none."""
+
+
 class Conversation:
     """Decodes the messages of a tree once, and keeps up with its leaf."""
 
@@ -40,6 +62,23 @@ class Conversation:
         then those behind it; only the last one counts.
         """
         return tuple(paired(self._shown(self._places())))
+
+    def history(self) -> History:
+        """The same messages with their entries, as they stand: results are not sorted."""
+        places = self._places()
+        heads = self._tree.heads
+        behind = [index for index, at in enumerate(places) if heads[at].type == "compaction"]
+        if not behind:
+            return History(tuple(self._entries(places, since=True)), {})
+        index = behind[-1]
+        (summary, *tail), kept_from = self._compaction(places[index])
+        first = next((i for i in range(index) if heads[places[i]].id == kept_from), index)
+        shown = [Shown("", summary, "summary", False)]
+        shown += [Shown("", message, "other", False) for message in tail]
+        shown += self._entries(places[first:index], since=False)
+        shown += self._entries(places[index:], since=True)
+        details = (loose_fields(self._tree.lines[places[index]]) or {}).get("details")
+        return History(tuple(shown), details if isinstance(details, dict) else {})
 
     def open_calls(self) -> list[tuple[int, ToolCallBlock]]:
         """The tool calls of the leaf's path without a result, with the place of their message."""
@@ -86,6 +125,18 @@ class Conversation:
     def _decode(self, places: list[int]) -> list[ChatMessage]:
         decoded = (self._message(place) for place in places)
         return [message for message in decoded if message is not None]
+
+    def _entries(self, places: list[int], *, since: bool) -> list[Shown]:
+        heads = self._tree.heads
+        shown: list[Shown] = []
+        for place in places:
+            message = self._message(place)
+            if message is None:
+                continue
+            head = heads[place]
+            prompt = head.type == "message" and isinstance(message, UserMessage)
+            shown.append(Shown(head.id, message, "prompt" if prompt else "other", since))
+        return shown
 
     def _message(self, place: int) -> ChatMessage | None:
         try:

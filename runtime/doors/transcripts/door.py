@@ -37,6 +37,7 @@ from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.transcripts.codec import encode_record
+from tenure.runtime.doors.transcripts.conversation import History
 from tenure.runtime.doors.transcripts.ground import Ground
 from tenure.runtime.doors.transcripts.layout import Layout
 from tenure.runtime.doors.transcripts.live import LiveTranscript, Planned
@@ -168,6 +169,14 @@ class Transcripts:
             LookupError: the session is not open in this host.
         """
         return self._live[session_id].conversation.messages()
+
+    def history(self, session_id: SessionId) -> History:
+        """The same with the entry of each message, for a compaction; no I/O.
+
+        Raises:
+            LookupError: the session is not open in this host.
+        """
+        return self._live[session_id].conversation.history()
 
     # --- how -----------------------------------------------------------------------------------
 
