@@ -4,7 +4,8 @@ One line a step: `{"owner", "incarnation", "message", "taken", "state", "replies
 "events", "mail", "effects"}`; a step that raised has `"raised"` instead of what
 it decided.  What an owner wrote on an ask stands as `[class name, fields]`, because
 it is no message and has no tag.  Traces hold what was said; they hold no keys,
-because messages do not.  `runtime/testing/replay.py` reads them.
+because messages do not.  A line with `"unencodable"` can be read but is not exact:
+JSON has no lone surrogates.  `runtime/testing/replay.py` reads traces.
 """
 
 from collections.abc import Callable
@@ -59,10 +60,8 @@ class Trace:
         try:
             line = self._encoder.encode(fields)
         except Exception:
-            # A lone surrogate on its way in, or a value of an embedder's own tool that
-            # JSON cannot hold: it is shown as text, and no owner is disturbed by it.
-            shown = ascii({name: value for name, value in fields.items() if name != "owner"})
-            line = self._encoder.encode({"owner": fields["owner"], "unencodable": shown})
+            # No owner is disturbed by what an embedder's own tool, or a model, let in.
+            line = self._encoder.encode(_encodable(fields))
         self._write(line + b"\n")
 
 
@@ -83,6 +82,34 @@ def _named(message: Message) -> object:
         re = [type(message.re).__name__, message.re]
         return {"type": "Answered", "re": re, "reply": message.reply}
     return message
+
+
+def _encodable(fields: dict[str, object]) -> object:
+    """The same with lone surrogates escaped; else as text; else the names alone."""
+    try:
+        marked = {**fields, "unencodable": "lone surrogates are escaped"}
+        escaped = _escaped(msgspec.to_builtins(marked, enc_hook=str))
+        msgspec.json.encode(escaped)
+        return escaped
+    except Exception:
+        rest = {name: value for name, value in fields.items() if name != "owner"}
+        try:
+            shown = ascii(rest)
+        except Exception:
+            shown = ", ".join(f"{name}: {type(value).__name__}" for name, value in rest.items())
+        return {"owner": fields["owner"], "unencodable": shown}
+
+
+def _escaped(value: object) -> object:
+    match value:
+        case str():
+            return value.encode("utf-8", "backslashreplace").decode()
+        case list() | tuple():
+            return [_escaped(each) for each in value]
+        case dict():
+            return {_escaped(name): _escaped(each) for name, each in value.items()}
+        case _:
+            return value
 
 
 def _readable(mail: Mail) -> dict[str, object]:
