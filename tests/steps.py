@@ -1,14 +1,25 @@
 """For step tests: an owner's step driven by hand, and the messages that it is driven with."""
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
+from tenure.actors.approval import Gate, approval_step
 from tenure.actors.session import session_step
 from tenure.actors.session_state import Live, Quiet, session_of
 from tenure.actors.turn import turn_step
 from tenure.actors.turn_state import Idle, Ledger
-from tenure.messages.approval import CallAllowed, DecideCall, digest_of
+from tenure.messages.approval import (
+    Allow,
+    AnswerApproval,
+    ApprovalRequest,
+    ApprovalRequested,
+    CallAllowed,
+    Choice,
+    DecideCall,
+    DecisionTaken,
+    digest_of,
+)
 from tenure.messages.base import Command, Effect, Event, Message, Reply
 from tenure.messages.bus import Answered
 from tenure.messages.content import AssistantMessage, TextBlock, ToolCallBlock, UserMessage
@@ -29,6 +40,7 @@ from tenure.messages.session import (
     TranscriptNotOpened,
     TranscriptOpened,
 )
+from tenure.messages.settings import GetPolicy, Policy
 from tenure.messages.tokens import CallId, EntryId, SessionId, SessionToken, turn_id
 from tenure.messages.turn import (
     CallModel,
@@ -354,3 +366,57 @@ class DrivenSession(Driven[Any]):
         self.drained()
         self.noted()
         return asker
+
+
+# --- the gate, driven by hand ----------------------------------------------------------------
+
+WRITE = tool("write", label="Write")
+
+
+class DrivenApproval(Driven[Gate]):
+    """An ApprovalActor's step, asked about the calls of turn 1 of session A."""
+
+    def __init__(self, of: ToolSpec = WRITE) -> None:
+        super().__init__(approval_step, Gate())
+        self._tool = of
+
+    def decide(self, call_id: str, **arguments: Any) -> AskId:
+        """The turn asks whether a call may run."""
+        session_id = arguments.pop("session", A)
+        of = arguments.pop("of", self._tool)
+        return self.ask(
+            DecideCall(
+                token=token(session_id),
+                turn_id=turn_id(session_id, 1),
+                call_id=CallId(call_id),
+                tool=of,
+                arguments=arguments,
+            )
+        )
+
+    def policy(self, policy: Policy) -> None:
+        """The settings owner answers the oldest question for the policy."""
+        self.answer(GetPolicy, policy)
+
+    def open(self, call_id: str, **arguments: Any) -> AskId:
+        """The policy says ask, and the user was asked; the turn waits."""
+        asker = self.decide(call_id, **arguments)
+        self.policy(Policy(version="1"))
+        return asker
+
+    def request(self, call_id: str = "") -> ApprovalRequest:
+        """What the user was asked about this call; without one the first question."""
+        requests = [event.request for event in self.said(ApprovalRequested)]
+        return next(each for each in requests if call_id in ("", each.call_id))
+
+    def says(self, choice: Choice, call_id: str = "") -> AskId:
+        """The user answers, and the policy has not changed meanwhile."""
+        request_id = self.request(call_id).request_id
+        asker = self.ask(AnswerApproval(request_id=request_id, choice=choice))
+        if isinstance(choice, Allow):
+            self.policy(Policy(version="1"))
+        return asker
+
+    def taken(self, fate: Literal["applied", "superseded"], call_id: str = "") -> None:
+        """The turn says what became of the answer."""
+        self.tell(DecisionTaken(request_id=self.request(call_id).request_id, fate=fate))
