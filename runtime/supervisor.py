@@ -98,10 +98,11 @@ class Supervisor:
         if address in self._slots:
             raise ValueError(f"there is an owner at {address!r}; stop it first")
         slot = Slot(address, seat, spec, self._handlers)
+        owner = self._incarnation(slot)  # one that cannot be made must not be found anywhere
         self._slots[address] = slot
         self._seats.setdefault(seat, []).append(slot)
         self.bus.boxes[address] = slot
-        self._incarnate(slot)
+        self._begin(slot, owner)
 
     def view(self, address: str) -> OwnerView | None:
         """What is to be seen of one owner now; None where there is none."""
@@ -200,9 +201,11 @@ class Supervisor:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _incarnate(self, slot: Slot) -> None:
-        slot.incarnation += 1
-        owner = slot.spec.owner(slot.address, slot.incarnation, slot.mailbox, self)
+    def _incarnation(self, slot: Slot) -> Owner:
+        return slot.spec.owner(slot.address, slot.incarnation + 1, slot.mailbox, self)
+
+    def _begin(self, slot: Slot, owner: Owner) -> None:
+        slot.incarnation = owner.incarnation
         slot.owner = owner
         owner.on_receive(Delivery(OwnerStarted(incarnation=slot.incarnation)))
         owner.begin_life()
@@ -215,12 +218,17 @@ class Supervisor:
             return
         await self._leaves.clock.sleep(backoff_s)
         slot.restarting = None
+        try:
+            owner = self._incarnation(slot)
+        except Exception as error:
+            self._lose(slot, f"it cannot be made again: {type(error).__name__}: {error}")
+            return
         slot.restarts += 1
         self.bus.publish(
             slot.seat,
-            OwnerRestarted(owner=slot.address, incarnation=slot.incarnation + 1, reason=reason),
+            OwnerRestarted(owner=slot.address, incarnation=owner.incarnation, reason=reason),
         )
-        self._incarnate(slot)
+        self._begin(slot, owner)
 
     def _lose(self, slot: Slot, reason: str) -> None:
         """Over the budget: the whole seat goes, and everybody who waits for it is told."""

@@ -432,7 +432,7 @@ def asynchronous(
             told: list[dict[str, Any]] = []
             asyncio.get_running_loop().set_exception_handler(lambda _, what: told.append(what))
             await test(*args, **kwargs)
-            assert told == []
+            assert told == [], told
 
         asyncio.run(watched())
 
