@@ -7,15 +7,16 @@ tenure.runtime.testing.guards` takes each guard away and makes each mutation in 
 and a witness must fail.
 
 The witnesses mark themselves with `@pytest.mark.witness("SESSION-2")`; they are listed
-in `runtime/witnesses.py` and, with the rest, in ARCHITECTURE.md, both written by
+in `runtime/witnesses.json` and, with the rest, in ARCHITECTURE.md, both written by
 `python -m tenure.runtime.testing.architecture`; `tests/test_architecture.py` keeps
 all of it equal to the code.
 """
 
+from importlib.resources import files
+
 import msgspec
 
 from tenure.runtime.mutations import MUTATIONS, Mutation
-from tenure.runtime.witnesses import WITNESSES
 
 __all__ = ["INVARIANTS", "MUTATIONS", "Invariant", "Mutation"]
 
@@ -33,8 +34,14 @@ class Invariant(msgspec.Struct, frozen=True, kw_only=True):
     """Tests that fail without it: `tests/test_session_swap.py::test_name`."""
 
 
+_WITNESSES = msgspec.json.decode(
+    files("tenure.runtime").joinpath("witnesses.json").read_bytes(),
+    type=dict[str, tuple[str, ...]],
+)
+
+
 def _invariant(*, id: str, owner: str, text: str) -> Invariant:
-    return Invariant(id=id, owner=owner, text=text, witnesses=WITNESSES.get(id, ()))
+    return Invariant(id=id, owner=owner, text=text, witnesses=_WITNESSES.get(id, ()))
 
 
 INVARIANTS: tuple[Invariant, ...] = (

@@ -91,9 +91,15 @@ def test_source_distribution_builds_the_same_wheel(built: Path, tmp_path: Path) 
 def test_wheel_is_imported_without_the_checkout(built: Path, tmp_path: Path) -> None:
     (wheel,) = built.glob("*.whl")
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
-    program = "import tenure; from tenure import Host; print(tenure.__file__, Host.__module__)"
+    program = """
+import tenure
+from tenure import Host
+from tenure.runtime.invariants import INVARIANTS
+print(tenure.__file__, Host.__module__, all(each.witnesses for each in INVARIANTS))
+"""
     said = _run(program, tmp_path, PYTHONPATH=str(tmp_path / "site")).split()
-    assert said == [str(tmp_path / "site" / "tenure" / "__init__.py"), "tenure.runtime.host"]
+    here = str(tmp_path / "site" / "tenure" / "__init__.py")
+    assert said == [here, "tenure.runtime.host", "True"]
 
 
 def test_programs_for_a_checkout_say_so_where_there_is_none(built: Path, tmp_path: Path) -> None:

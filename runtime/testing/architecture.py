@@ -3,7 +3,7 @@
     python -m tenure.runtime.testing.architecture [--check]
 
 What stands between `<!-- table: NAME -->` and `<!-- end -->` is written anew; the
-rest of the page is for people to write.  `runtime/witnesses.py` lists the tests
+rest of the page is for people to write.  `runtime/witnesses.json` lists the tests
 that mark themselves as witnesses.  With `--check` nothing is written, and the
 exit code is 1 where something would be.
 """
@@ -14,8 +14,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from importlib import reload
 
+import msgspec
+
 from tenure.runtime import invariants as declared
-from tenure.runtime import witnesses as listed
 from tenure.runtime.invariants import Invariant
 from tenure.runtime.testing.architecture_facts import Facts, witnesses_of
 from tenure.runtime.testing.checkout import Checkout, NoCheckout, find_checkout
@@ -23,18 +24,11 @@ from tenure.runtime.testing.guards import all_guards
 from tenure.runtime.testing.guards_source import Guard
 
 PAGE = "ARCHITECTURE.md"
-WITNESSES = "runtime/witnesses.py"
+WITNESSES = "runtime/witnesses.json"
 
 _BLOCK = re.compile(
     r"(?P<begin><!-- table: (?P<name>[^>]*?) -->\n)(?P<body>.*?)(?P<end><!-- end -->)", re.DOTALL
 )
-
-_WITNESSES_HEAD = '''"""The tests that say that they are witnesses, by the invariant they watch.
-
-Written by `python -m tenure.runtime.testing.architecture`.
-"""
-
-WITNESSES: dict[str, tuple[str, ...]] = '''
 
 
 class UnknownTable(Exception):
@@ -140,15 +134,9 @@ def _mutations(invariant: Invariant) -> list[str]:
 
 
 def witnesses_text(found: dict[str, tuple[str, ...]]) -> str:
-    """The text of `runtime/witnesses.py`."""
-    if not found:
-        return f"{_WITNESSES_HEAD}{{}}\n"
-    lines = [_WITNESSES_HEAD, "{\n"]
-    for id, tests in found.items():
-        lines.append(f'    "{id}": (\n')
-        lines += [f'        "{test}",\n' for test in tests]
-        lines.append("    ),\n")
-    return "".join((*lines, "}\n"))
+    """The text of `runtime/witnesses.json`."""
+    data = msgspec.json.encode(found)
+    return msgspec.json.format(data, indent=2).decode() + "\n"
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -183,7 +171,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # The tables show the witnesses, so they are read again first.
             (checkout.root / WITNESSES).write_text(changed[WITNESSES], "utf-8")
             print(f"{WITNESSES} written")
-            reload(listed)
             reload(declared)
             changed = outdated(checkout)
     except (NoCheckout, UnknownTable) as problem:
