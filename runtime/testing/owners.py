@@ -16,7 +16,7 @@ def stepping(owner: type[Owner], step: StepFunction[Any]) -> Iterator[None]:
         ...
     """
     own = owner.__dict__["step"]
-    owner.step = staticmethod(step)  # type: ignore[method-assign]
+    owner.step = staticmethod(step)  # type: ignore[assignment,method-assign]
     try:
         yield
     finally:

@@ -37,6 +37,7 @@ from tenure.messages.models import (
     ModelFailure,
     ModelRequest,
 )
+from tenure.runtime.doors.models.mending import mended, mended_value
 from tenure.runtime.doors.models.stream import events_of
 
 PROMPT_CHARS = 80
@@ -143,7 +144,9 @@ def digest_of(request: ModelRequest) -> str:
         "tools": [[tool.name, tool.description, tool.parameters] for tool in request.tools],
         "messages": [_seen(message, numbers) for message in request.messages],
     }
-    return hashlib.sha256(msgspec.json.encode(seen, order="deterministic")).hexdigest()
+    return hashlib.sha256(
+        msgspec.json.encode(mended_value(seen), order="deterministic")
+    ).hexdigest()
 
 
 def _seen(message: ChatMessage, numbers: dict[str, int]) -> list[Any]:
@@ -171,7 +174,7 @@ def _seen_block(block: Any, numbers: dict[str, int]) -> list[Any]:
 
 def _prompt(request: ModelRequest) -> str:
     prompts = [m for m in request.messages if isinstance(m, UserMessage)]
-    return text_of(prompts[-1])[:PROMPT_CHARS] if prompts else ""
+    return mended(text_of(prompts[-1]))[:PROMPT_CHARS] if prompts else ""
 
 
 def _is_done(event: ModelEvent) -> bool:

@@ -2,7 +2,7 @@
 
     lines = trace.read_bytes().splitlines()
     result = replay(lines)
-    assert result.ok, result
+    assert result.ok, str(result)
 
 Each owner's messages go through its step function again, from its first state.
 What the step decides now (the class of its state, replies, events, mail, effects)

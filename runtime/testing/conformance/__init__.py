@@ -3,7 +3,7 @@
     from tenure.testing import conformance
 
     report = conformance.clock(MyClock)            # a new subject for each check
-    assert report.ok, report                       # the report says which check, and why
+    assert report.ok, str(report)                  # it says which check, and why
 
     @pytest.mark.parametrize("check", conformance.CLOCK)
     def test_my_clock(check):
@@ -15,40 +15,65 @@ manager of one that also clears it away.
 """
 
 from tenure.runtime.testing.conformance.checks import Check, Kit, Make, NotConforming, Report
+from tenure.runtime.testing.conformance.of_approver import APPROVER, ApproverUnderTest
 from tenure.runtime.testing.conformance.of_claims import CLAIMS, ClaimsUnderTest
 from tenure.runtime.testing.conformance.of_files import FILES, FilesUnderTest
 from tenure.runtime.testing.conformance.of_leaves import CLOCK, ENTROPY, PROCESSES, WORKERS
 from tenure.runtime.testing.conformance.of_locks import LOCKS, LocksUnderTest
+from tenure.runtime.testing.conformance.of_model import MODEL, ModelUnderTest
+from tenure.runtime.testing.conformance.of_tool import TOOL, ToolUnderTest
+from tenure.runtime.testing.conformance.of_transcripts import (
+    TRANSCRIPTS,
+    TranscriptDoor,
+    TranscriptsUnderTest,
+)
 
+approver = APPROVER.run
 claims = CLAIMS.run
 clock = CLOCK.run
 entropy = ENTROPY.run
 files = FILES.run
 locks = LOCKS.run
+model = MODEL.run
 processes = PROCESSES.run
+tool = TOOL.run
+transcripts = TRANSCRIPTS.run
 workers = WORKERS.run
 
 __all__ = [
+    "APPROVER",
     "CLAIMS",
     "CLOCK",
     "ENTROPY",
     "FILES",
     "LOCKS",
+    "MODEL",
     "PROCESSES",
+    "TOOL",
+    "TRANSCRIPTS",
     "WORKERS",
+    "ApproverUnderTest",
     "Check",
     "ClaimsUnderTest",
     "FilesUnderTest",
     "Kit",
     "LocksUnderTest",
     "Make",
+    "ModelUnderTest",
     "NotConforming",
     "Report",
+    "ToolUnderTest",
+    "TranscriptDoor",
+    "TranscriptsUnderTest",
+    "approver",
     "claims",
     "clock",
     "entropy",
     "files",
     "locks",
+    "model",
     "processes",
+    "tool",
+    "transcripts",
     "workers",
 ]

@@ -8,7 +8,7 @@ conforms, and raises `NotConforming` with the reason where it does not.
 import asyncio
 import errno as numbers
 import inspect
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -16,6 +16,9 @@ import msgspec
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+LEFT_BEHIND_S_MAX = 1.0
+"""How long what a check left running may take to end."""
 
 Make = Callable[[], S | AbstractContextManager[S]]
 """Gives a new subject for each check, or a context manager of one that also clears it away."""
@@ -37,7 +40,7 @@ class Check(Generic[S]):
     def __call__(self, subject: S) -> None:
         done = self._function(subject)
         if inspect.iscoroutine(done):
-            asyncio.run(done)
+            _run(done)
 
     def __repr__(self) -> str:
         return f"{self.port}: {self.__name__.replace('_', ' ')}"
@@ -52,7 +55,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """How an implementation did.  `print` it, or `assert report.ok, report`."""
+    """How an implementation did.  `print` it, or `assert report.ok, str(report)`."""
 
     port: str
     results: tuple[Result, ...]
@@ -119,6 +122,23 @@ def _reason(check: Check[S], make: Make[S]) -> str:
     return ""
 
 
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """As `asyncio.run`, which would wait for ever for a task that will not be cancelled."""
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(work)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=LEFT_BEHIND_S_MAX))
+        for task in left:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
 # --- what checks say ----------------------------------------------------------------------------
 
 
@@ -166,10 +186,3 @@ def there(what: str, value: T | None) -> T:
     if value is None:
         raise NotConforming(f"{what}: got None")
     return value
-
-
-async def ends_within(what: str, task: "asyncio.Task[Any]", seconds: float) -> None:
-    """The task must end by itself in this time, whatever its result."""
-    await asyncio.wait({task}, timeout=seconds)
-    if not task.done():
-        raise NotConforming(f"{what}: still running after {seconds:g} s")
