@@ -94,12 +94,11 @@ class SyncSeat:
 
     def prompt(self, text: str, *, model: str = "") -> Iterator[Event]:
         """Start a turn and give its events; the last is `TurnEnded`.  See `Seat.prompt`."""
-        portal = self._running()
         events = self._seat.prompt(text, model=model)
         try:
             while True:
                 try:
-                    yield portal.call(anext, events)
+                    yield self._running().call(anext, events)
                 except StopAsyncIteration:
                     return
         finally:

@@ -32,6 +32,7 @@ from toys import (
 
 from tenure.messages.base import Message
 from tenure.messages.bus import DeadlinePassed, OwnerLost, OwnerStarted, OwnerStopped
+from tenure.messages.tokens import Role
 from tenure.runtime.owner import Owner
 from tenure.runtime.step import Step, Taken
 from tenure.runtime.supervisor import RESTARTS_MAX, OwnerSpec
@@ -263,8 +264,9 @@ async def test_i01_failure_of_the_second_of_five_messages_is_seen_and_the_others
 @pytest.mark.parametrize("length", [2, 3])
 @asynchronous
 async def test_i03_cycle_of_asks_does_not_hold_anybody_up(length: int) -> None:
-    roles = ("session", "turn", "approval")[:length]
-    machine = Machine(owners=dict.fromkeys(roles, ToyActor))  # type: ignore[arg-type]
+    every: tuple[Role, ...] = ("session", "turn", "approval")
+    roles = every[:length]
+    machine = Machine(owners=dict.fromkeys(roles, ToyActor))
     question: Any = Note(text="round")
     for role in (roles[0], *reversed(roles[1:])):
         question = RelayAsk(to=role, message=question)  # the last asks the first
