@@ -90,8 +90,9 @@ def forgetful(state: Any, message: Message, taken: Taken) -> Step[Any]:
 
 
 def test_an_owner_that_decides_otherwise_is_shown_with_its_first_difference() -> None:
+    lines = lines_of("stop")
     with stepping(TurnActor, forgetful):
-        result = replay(lines_of("stop"))
+        result = replay(lines)
     assert not result.ok
     (difference,) = result.differences
     assert difference.owner == "main/turn"
@@ -125,8 +126,9 @@ def test_a_step_that_raises_now_is_a_difference() -> None:
     def broken(state: Any, message: Message, taken: Taken) -> Step[Any]:
         raise ZeroDivisionError("broken")
 
+    lines = lines_of("tools")
     with stepping(TurnActor, broken):
-        (difference,) = replay(lines_of("tools")).differences
+        (difference,) = replay(lines).differences
     assert "ZeroDivisionError: broken" in difference.now
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from tenure.messages.base import Outcome
 from tenure.messages.content import (
+    AssistantBlock,
     AssistantMessage,
     ChatMessage,
     TextBlock,
@@ -21,30 +22,8 @@ from tenure.messages.content import (
     text_of,
 )
 from tenure.messages.entries import EntryBody, MessageEntry, Record
-from tenure.messages.session import (
-    AppendRecords,
-    ById,
-    CloseTranscript,
-    Fresh,
-    Newest,
-    NoteSeat,
-    Opened,
-    OpenTranscript,
-    ReadSeat,
-    RecordsAppended,
-    RecordsRefused,
-    SeatNoted,
-    SeatRemembered,
-    SeatVacant,
-    SessionInUse,
-    SessionNotFound,
-    SettleTranscript,
-    Target,
-    TranscriptClosed,
-    TranscriptNotOpened,
-    TranscriptOpened,
-    TranscriptSettled,
-)
+from tenure.messages.session import SessionInUse, SessionNotFound
+from tenure.messages.transcripts import AppendRecords, ById, CloseTranscript, Fresh, Newest, NoteSeat, Opened, OpenTranscript, ReadSeat, RecordsAppended, RecordsRefused, SeatNoted, SeatRemembered, SeatVacant, SettleTranscript, Target, TranscriptClosed, TranscriptNotOpened, TranscriptOpened, TranscriptSettled
 from tenure.messages.tokens import EntryId, SessionId, SessionToken
 from tenure.runtime.doors.context import Context
 from tenure.runtime.testing.conformance.checks import Kit, fail, holds, same
@@ -175,7 +154,7 @@ def _user(text: str) -> MessageEntry:
 
 def _calls(*ids: str) -> MessageEntry:
     calls = tuple(ToolCallBlock(id=call, name="read", arguments={}) for call in ids)
-    content = (TextBlock(text="look"), *calls)
+    content: tuple[AssistantBlock, ...] = (TextBlock(text="look"), *calls)
     return MessageEntry(message=AssistantMessage(content=content, stop_reason="toolUse"))
 
 
