@@ -1,6 +1,7 @@
 """What a run looked like, for people: one line for each step, event, accident and answer."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,17 +11,23 @@ from tenure.messages.bus import Answered, Published
 from tenure.messages.tokens import ProcessName
 from tenure.runtime.step import Ask, Cancel, Forward, Mail, Step, Taken, Tell
 from tenure.runtime.testing.faults import DiskCall
+from tenure.runtime.testing.loop import START_MS
 from tenure.runtime.testing.watch import Watcher
 
 FIELD_CHARS_MAX = 60
 
 
 class Tracer(Watcher):
-    """Keeps a readable line of everything that happens."""
+    """Keeps a readable line of everything that happens.
 
-    def __init__(self) -> None:
+    Args:
+        say: gets each line at the moment itself.
+    """
+
+    def __init__(self, say: Callable[[str], None] | None = None) -> None:
         super().__init__()
         self.lines: list[str] = []
+        self._told = say
 
     @property
     def digest(self) -> str:
@@ -28,7 +35,10 @@ class Tracer(Watcher):
         return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()
 
     def _say(self, host: str, text: str) -> None:
-        self.lines.append(f"{self.disk.clock.now_ms() % 100_000_000:>8} {host:<6} {text}")
+        line = f"{self.disk.clock.now_ms() - START_MS:>9} {host:<6} {text}"
+        self.lines.append(line)
+        if self._told is not None:
+            self._told(line)
 
     def host_started(self, host: str, process: ProcessName) -> None:
         self._say(host, f"process {process.pid} starts")

@@ -53,6 +53,9 @@ class Watcher:
     def host_closed(self, host: str) -> None:
         """A host ended in order.  A host that is killed ends without a word."""
 
+    def process_died(self, process: ProcessName) -> None:
+        """A process ended without order: it was killed, or the power failed."""
+
     def asked(self, host: str, number: int, seat: str, command: Command) -> None:
         """A client asks; `number` names the ask in this world."""
 
@@ -92,6 +95,7 @@ class Watcher:
 HOOKS = (
     "host_started",
     "host_closed",
+    "process_died",
     "asked",
     "answered",
     "abandoned",

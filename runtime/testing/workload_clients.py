@@ -57,6 +57,7 @@ class Clients:
     def __init__(self, run: "Run") -> None:
         self._run = run
         self._board = run.board
+        self._answering: list[asyncio.Task[None]] = []
 
     async def do(self, op: AnyOp) -> bool:
         """Do it; False where it is no client's operation."""
@@ -123,11 +124,12 @@ class Clients:
             idempotency_key=op.key,
         )
         reply = await host.ask(command, seat)
-        if isinstance(reply, TurnAccepted | TurnQueued) and op.wait == "end":
-            if not await self._ends(host, reply.turn_id):
-                # Nobody answers its approval, or its model says nothing any more.
-                await host.ask(CancelTurn(), seat)
-                await self._ends(host, reply.turn_id)
+        if not isinstance(reply, TurnAccepted | TurnQueued) or op.wait == "reply":
+            return
+        if not await self._ends(host, reply.turn_id):
+            # Nobody answers its approval, or its model says nothing any more.
+            await host.ask(CancelTurn(), seat)
+            await self._ends(host, reply.turn_id)
 
     async def _ends(self, host: SimHost, turn: TurnId) -> bool:
         ended = self._board.end_of(turn)
@@ -227,7 +229,7 @@ class Clients:
         except OSError:
             return
         finally:
-            world.kill(process)
+            world.end(process)
 
     # --- approvals -------------------------------------------------------------------------------
 
@@ -251,7 +253,8 @@ class Clients:
                 host = self._host_of(board.requested[done][0][0])
                 done += 1
                 if host is not None and self._run.plan.approver == "clients":
-                    asyncio.ensure_future(self._answer(host, seat, request.request_id))
+                    answer = self._answer(host, seat, request.request_id)
+                    self._answering.append(asyncio.ensure_future(answer))
 
     def _host_of(self, run_name: str) -> SimHost | None:
         hosts = [host for host in self._run.hosts if host is not None]

@@ -90,10 +90,10 @@ def _call(call_id: str, use: ToolUse) -> ModelToolCall:
         case "edit":
             arguments = {"path": use.path, "edits": [{"oldText": "line", "newText": use.text}]}
         case "rename":
-            arguments = {"path": use.path, "new_path": f"{use.path}.moved"}
+            arguments = {"path": use.path, "newPath": f"{use.path}.moved"}
         case "search":
             arguments = {"query": use.text or "line"}
-        case "read" | "list" | "delete":
+        case "read" | "ls" | "delete":
             arguments = {"path": use.path or "."}
         case "slow" | "poke" | "stubborn" | "broken":
             arguments = {"ms": use.ms, "text": use.text}
@@ -110,7 +110,7 @@ def _garbage(move: Garbage, said: str, name: str) -> list[Any]:
             bad = ModelToolCall(id=f"{name}#0", name="write", arguments='{"path": ')
             return [bad, ModelDone(stop_reason="toolUse")]
         case "same_ids":
-            call = ModelToolCall(id=f"{name}#0", name="list", arguments={"path": "."})
+            call = ModelToolCall(id=f"{name}#0", name="ls", arguments={"path": "."})
             return [call, call, ModelDone(stop_reason="toolUse")]
         case "raises":
             raise ValueError("the model's own code is wrong")

@@ -51,7 +51,7 @@ OPS_MIN, OPS_MAX = 7, 16
 PAUSES_MS = (0, 0, 0, 1, 5, 20, 60, 300, 900)
 PATHS = ("notes.md", "notes.md", "plan.md", "sub/deep.md", "notes-old.md")
 BAD_PATHS = ("../outside.txt", "/outside/secret.txt", ".tenure/settings.toml", "link/secret.txt")
-TOOLS = ("write", "write", "edit", "read", "list", "search", "rename", "delete",
+TOOLS = ("write", "write", "edit", "read", "ls", "search", "rename", "delete",
          "slow", "poke", "stubborn", "broken", "no_such_tool")  # fmt: skip
 RULED_TOOLS = ("write", "edit", "poke", "stubborn", "delete")
 KINDS: tuple[FailureKind, ...] = (

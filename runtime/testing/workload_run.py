@@ -13,6 +13,8 @@ from tenure.messages.tokens import SessionId
 from tenure.runtime.errors import HostClosed, Refused
 from tenure.runtime.seat import Seat
 from tenure.runtime.testing.choices import Chooser
+from tenure.runtime.testing.crash_points import CrashAt
+from tenure.runtime.testing.faults import DiskCall, Fault
 from tenure.runtime.testing.loop import Stuck, TooLong
 from tenure.runtime.testing.troubles import Troubles
 from tenure.runtime.testing.watch import Violation, Watcher
@@ -45,7 +47,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Run:
     """One plan in one world."""
 
-    def __init__(self, plan: Plan, world: World) -> None:
+    def __init__(self, plan: Plan, world: World, crash: CrashAt | None = None) -> None:
+        self._crash = crash
         self.plan = plan
         self.world = world
         self.board = Board()
@@ -58,8 +61,12 @@ class Run:
         self.accidents = Accidents(self)
         self._moves = {op.text: op.moves for op in plan.ops if isinstance(op, Prompt)}
         world.watchers.add(self.board)
-        world.disk.before = self.troubles
+        world.disk.before = self._before
         _put_files(world)
+
+    def _before(self, call: DiskCall) -> Fault | None:
+        fault = self.troubles(call)
+        return fault if fault is not None or self._crash is None else self._crash.fault(call)
 
     def crashed(self, what: str) -> None:
         self.crashes[what] = self.crashes.get(what, 0) + 1
@@ -196,7 +203,8 @@ def run_plan(
         watchers: what they report stands in the outcome.
     """
     with simulate(plan.seed, chooser=chooser, watchers=watchers) as world:
-        run = Run(plan, world)
+        crash = next((each for each in watchers if isinstance(each, CrashAt)), None)
+        run = Run(plan, world, crash)
         found: tuple[Violation, ...] = ()
         try:
             world.run(run.run())

@@ -121,7 +121,7 @@ class SimHost:
         if self._entering is not None and self.alive:
             await self._world.inside(self.process, self.host.close())
             self._world.watchers.tell("host_closed", self.run_name)
-        self._world.disk.processes.kill(self.process.name)
+        self._world.end(self.process)
 
     def kill(self) -> None:
         """As kill -9: nothing of it runs on; its locks are free; what it wrote stays."""
@@ -161,6 +161,7 @@ class World:
         self.watchers = Watchers(self.disk)
         self.hosts: list[SimHost] = []
         self._processes: list[SimProcess] = []
+        self._dead: set[SimProcess] = set()
         self._waiting: dict[SimProcess, set[asyncio.Future[Any]]] = {}
 
     # --- hosts -------------------------------------------------------------------------------
@@ -212,11 +213,19 @@ class World:
 
     def kill(self, process: SimProcess) -> None:
         """End a process at once; whoever waits for it is told."""
+        if process not in self._dead:
+            self._dead.add(process)
+            self.watchers.tell("process_died", process.name)
         self.disk.processes.kill(process.name)
         waiting, self._waiting[process] = self._waiting[process], set()
         for future in waiting:
             if not future.done():
                 future.set_exception(ProcessEnded(f"process {process.name.pid} was killed"))
+
+    def end(self, process: SimProcess) -> None:
+        """A process is over by itself."""
+        self._dead.add(process)
+        self.disk.processes.kill(process.name)
 
     def power_loss(self, fate: Fate | None = None) -> None:
         """Every process dies, and what was not synced is kept, lost or torn."""
@@ -335,9 +344,11 @@ def simulate(
         chooser = SeededChooser(seed) if choices is None else ReplayedChooser(choices)
     world = World(seed, chooser)
     world.watchers.add(*watchers)
-    quiet = logging.getLogger("asyncio")
-    level = quiet.level
-    quiet.setLevel(logging.CRITICAL)
+    # What goes wrong here goes wrong on purpose; who wants to know has watchers.
+    quiet = [logging.getLogger(name) for name in ("asyncio", "tenure")]
+    levels = [logger.level for logger in quiet]
+    for logger in quiet:
+        logger.setLevel(logging.CRITICAL)
     collecting = gc.isenabled()
     # Clean-up code of dead processes must run at no moment that the seed does not know.
     gc.disable()
@@ -348,4 +359,5 @@ def simulate(
         world.close()
         if collecting:
             gc.enable()
-        quiet.setLevel(level)
+        for logger, level in zip(quiet, levels, strict=True):
+            logger.setLevel(level)

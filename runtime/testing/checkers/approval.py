@@ -155,14 +155,20 @@ class Remembered(Checker):
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
         if isinstance(message, AnswerApproval | UserAnswered):
-            self._always[message.request_id] = getattr(message.choice, "scope", "") == "always"
+            always = getattr(message.choice, "scope", "once") == "always"
+            self._always[message.request_id] = always or message.request_id in self._always
         for mail in step.mail:
             if not isinstance(mail, Ask) or not isinstance(mail.message, SetToolPolicy):
                 continue
-            applied = isinstance(message, DecisionTaken) and message.fate == "applied"
-            if not applied or not self._always.get(message.request_id, False):
+            if not self._is_applied(message):
                 name = type(message).__name__
                 self.report("APPROVE-5", f"{owner} has a rule remembered at {name}")
+
+    def _is_applied(self, message: Message) -> bool:
+        """An answer for always took effect."""
+        if not isinstance(message, DecisionTaken) or message.fate != "applied":
+            return False
+        return self._always.get(message.request_id, False)
 
     def effect_started(self, host: str, owner: str, number: int, effect: Effect) -> None:
         if isinstance(effect, WriteSettings) and role_of(owner) != "settings":

@@ -1,8 +1,8 @@
 """CLAIM-1, CLAIM-2: what two processes could write changes only under its lock."""
 
 from tenure.messages.base import Outcome
-from tenure.messages.session import TranscriptOpened
 from tenure.messages.tokens import ProcessName, SessionId
+from tenure.messages.transcripts import TranscriptOpened
 from tenure.runtime.testing.checkers.base import Checker
 from tenure.runtime.testing.faults import DiskCall
 

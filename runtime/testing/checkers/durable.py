@@ -5,7 +5,8 @@ from typing import Any
 
 from tenure.messages.base import Effect, Message
 from tenure.messages.tokens import SessionId, turn_session
-from tenure.messages.turn import CallModel, RunTool, RunTurn
+from tenure.messages.turn import RunTurn
+from tenure.messages.turn_effects import CallModel, RunTool
 from tenure.runtime.step import Step, Taken
 from tenure.runtime.testing.checkers.content import (
     calls_and_results,

@@ -20,7 +20,7 @@ from tenure.messages.base import Effect, Message
 from tenure.messages.bus import Answered, OwnerStarted
 from tenure.messages.settings import Policy, PolicyChanged
 from tenure.messages.tokens import RequestId
-from tenure.messages.turn import RunTool
+from tenure.messages.turn_effects import RunTool
 from tenure.runtime.step import AskId, Step, Taken
 from tenure.runtime.testing.checkers.base import Checker, Recent, role_of, seat_of
 

@@ -9,24 +9,26 @@ from tenure.messages.base import Command, Effect, Message, Outcome
 from tenure.messages.bus import Answered, OwnerLost, OwnerStarted, Published
 from tenure.messages.entries import EntryBody
 from tenure.messages.session import (
-    Again,
     AppendEntries,
-    AppendRecords,
-    CloseTranscript,
     ContinueSession,
-    NoteSeat,
     OpenNewSession,
     OpenSession,
+    SessionChanged,
+    Stale,
+)
+from tenure.messages.tokens import ProcessName, SessionId, SessionToken
+from tenure.messages.transcripts import (
+    Again,
+    AppendRecords,
+    CloseTranscript,
+    NoteSeat,
     OpenTranscript,
     SeatNoted,
     SeatNotNoted,
-    SessionChanged,
     SettleTranscript,
-    Stale,
     TranscriptNotOpened,
     TranscriptOpened,
 )
-from tenure.messages.tokens import ProcessName, SessionId, SessionToken
 from tenure.messages.turn import AbandonDrain, DrainTurn, TurnEnded, TurnStarted
 from tenure.runtime.step import Ask, AskId, Step, Taken, Tell
 from tenure.runtime.testing.checkers.base import Checker, Recent, role_of, seat_of

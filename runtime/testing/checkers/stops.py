@@ -5,11 +5,10 @@ from typing import Any
 import msgspec
 
 from tenure.messages.approval import CallStopped
-from tenure.messages.base import Message
+from tenure.messages.base import Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted
 from tenure.messages.turn import (
     DrainTurn,
-    PrepareTurn,
     RunTurn,
     StopActiveTurn,
     StopTurn,
@@ -19,7 +18,8 @@ from tenure.messages.turn import (
     TurnStarted,
     TurnStopping,
 )
-from tenure.runtime.step import Step, Taken
+from tenure.messages.turn_effects import PrepareTurn
+from tenure.runtime.step import AskId, Step, Taken
 from tenure.runtime.testing.checkers.base import Checker, Recent, role_of
 
 Place = tuple[str, str]
@@ -34,6 +34,7 @@ class _Seat(msgspec.Struct):
     may_end: dict[str, set[str]] = {}
     """Turn to the causes that were sent for it."""
     dropped: set[str] = set()
+    stops: dict[AskId, StopTurn | StopActiveTurn] = {}
 
 
 class Stops(Checker):
@@ -55,8 +56,11 @@ class Stops(Checker):
         if isinstance(message, OwnerStarted):
             self._seats[host, owner] = _Seat()
         seat = self._seats.setdefault((host, owner), _Seat())
-        self._stop(host, owner, seat, message, taken, step)
-        for _, reply in step.replies:
+        self._stop(host, owner, seat, message, taken)
+        for asker, reply in step.replies:
+            stop = seat.stops.pop(asker, None)
+            if stop is not None:
+                self._answered(host, seat, stop, reply)
             if isinstance(reply, TurnQueued) and isinstance(message, RunTurn):
                 seat.queue.append((message.turn_id, message.text))
         for event in step.events:
@@ -76,31 +80,13 @@ class Stops(Checker):
     def raised(self, host: str, owner: str, message: Message, error: Exception) -> None:
         self._seats.pop((host, owner), None)
 
-    def _stop(
-        self,
-        host: str,
-        owner: str,
-        seat: _Seat,
-        message: Message,
-        taken: Taken,
-        step: Step[Any],
-    ) -> None:
-        reply = next((reply for asker, reply in step.replies if asker == taken.asker), None)
+    def _stop(self, host: str, owner: str, seat: _Seat, message: Message, taken: Taken) -> None:
+        """What was sent; its answer may come in a later step."""
         match message:
-            case StopTurn(turn_id=turn_id, cause=cause):
+            case StopTurn(cause=cause) | StopActiveTurn(cause=cause):
                 self._sent[host, cause] = owner
-                if turn_id == seat.running and not isinstance(reply, TurnStopping):
-                    self.report("TURN-2", f"{turn_id} runs, and its stop was answered {reply}")
-                if (host, turn_id) in self._over and not isinstance(reply, TurnNotRunning):
-                    self.report("TURN-2", f"{turn_id} is over, and its stop was answered {reply}")
-                if isinstance(reply, TurnStopping):
-                    self._stopping(seat, turn_id, cause, reply)
-            case StopActiveTurn(cause=cause):
-                self._sent[host, cause] = owner
-                if isinstance(reply, TurnStopping):
-                    self._stopping(seat, reply.turn_id, cause, reply)
-                elif seat.running:
-                    self.report("TURN-2", f"{seat.running} runs, and a cancel got {reply}")
+                if taken.asker is not None:
+                    seat.stops[taken.asker] = message
             case DrainTurn(cause=cause):
                 for turn in (seat.running, seat.preparing, *(turn for turn, _ in seat.queue)):
                     seat.may_end.setdefault(turn, set()).add(cause)
@@ -109,6 +95,21 @@ class Stops(Checker):
                     seat.may_end.setdefault(turn, set()).add("approval")
             case _:
                 pass
+
+    def _answered(self, host: str, seat: _Seat, stop: StopTurn | StopActiveTurn, to: Reply) -> None:
+        if isinstance(to, TurnStopping):
+            self._stopping(seat, to.turn_id, stop.cause, to)
+        match stop:
+            case StopTurn(turn_id=turn_id):
+                if turn_id == seat.running and not isinstance(to, TurnStopping):
+                    self.report("TURN-2", f"{turn_id} runs, and its stop was answered {to}")
+                if (host, turn_id) in self._over and not isinstance(to, TurnNotRunning):
+                    self.report("TURN-2", f"{turn_id} is over, and its stop was answered {to}")
+                if isinstance(to, TurnStopping) and to.turn_id != turn_id:
+                    self.report("TURN-2", f"a stop for {turn_id} stopped {to.turn_id}")
+            case StopActiveTurn():
+                if seat.running and not isinstance(to, TurnStopping):
+                    self.report("TURN-2", f"{seat.running} runs, and a cancel got {to}")
 
     def _stopping(self, seat: _Seat, turn: str, cause: str, reply: TurnStopping) -> None:
         seat.may_end.setdefault(turn, set()).add(cause)

@@ -5,7 +5,7 @@ from typing import Any
 
 from tenure.messages.base import Effect, Outcome
 from tenure.messages.content import TextBlock
-from tenure.messages.turn import RunTool, ToolCallDone
+from tenure.messages.turn_effects import RunTool, ToolCallDone
 from tenure.runtime.testing.checkers.base import Checker, Recent
 from tenure.runtime.testing.faults import DiskCall
 
@@ -31,7 +31,7 @@ class Fences(Checker):
         run = self._running.pop((host, number), None)
         if run is None or not isinstance(outcome, ToolCallDone):
             return
-        names = (run.arguments.get(name) for name in ("path", "new_path"))
+        names = (run.arguments.get(name) for name in ("path", "newPath"))
         outside = [name for name in names if isinstance(name, str) and _leads_out(name)]
         if outside and not outcome.is_error:
             self.report("TOOL-1", f"{run.tool} did its work on {outside[0]}")

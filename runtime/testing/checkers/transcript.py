@@ -8,16 +8,18 @@ from tenure.messages.session import (
     Appended,
     AppendEntries,
     AppendFailed,
+    SessionChanged,
+    StorageFailed,
+)
+from tenure.messages.tokens import ProcessName, SessionId
+from tenure.messages.transcripts import (
     AppendRecords,
     OpenTranscript,
     RecordsUncertain,
-    SessionChanged,
     SettleTranscript,
-    StorageFailed,
     TranscriptNotOpened,
     TranscriptOpened,
 )
-from tenure.messages.tokens import ProcessName, SessionId
 from tenure.runtime.step import AskId, Step, Taken
 from tenure.runtime.testing.checkers.base import Checker, role_of
 from tenure.runtime.testing.checkers.content import (

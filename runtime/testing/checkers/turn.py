@@ -7,14 +7,8 @@ import msgspec
 from tenure.messages.base import Effect, Event, Message, Outcome
 from tenure.messages.session import SessionChanged, StartTurn
 from tenure.messages.tokens import SessionToken
-from tenure.messages.turn import (
-    CallModel,
-    PrepareTurn,
-    RunTurn,
-    TurnEnded,
-    TurnNotStarted,
-    TurnStarted,
-)
+from tenure.messages.turn import RunTurn, TurnEnded, TurnNotStarted, TurnStarted
+from tenure.messages.turn_effects import CallModel, PrepareTurn
 from tenure.runtime.step import Forward, Step, Taken
 from tenure.runtime.testing.checkers.base import Checker, Recent, role_of, seat_of
 
