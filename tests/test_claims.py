@@ -70,6 +70,7 @@ def test_the_first_take_finds_no_record_and_the_next_finds_what_was_written() ->
     assert not later.damaged
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_a_second_process_is_refused_and_shown_the_holder() -> None:
     disk = new_disk()
     first = new_claims(disk, "first")
@@ -77,6 +78,7 @@ def test_a_second_process_is_refused_and_shown_the_holder() -> None:
     assert new_claims(disk).take(PATH) == ClaimBusy(holder=first.me())
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_a_second_seat_of_one_process_is_refused_as_another_process_is() -> None:
     claims = new_claims(new_disk())
     claim = held(claims)
@@ -87,6 +89,7 @@ def test_a_second_seat_of_one_process_is_refused_as_another_process_is() -> None
     assert isinstance(claims.take(PATH), HeldClaim)
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_two_paths_to_one_file_are_one_claim() -> None:
     disk = new_disk()
     disk.put("/work/real/a.jsonl", b"")
@@ -120,6 +123,7 @@ def test_a_holder_that_parked_is_not_shown_as_the_holder() -> None:
     assert third.take(PATH) == ClaimBusy(holder=None)
 
 
+@pytest.mark.witness("CLAIM-2")
 def test_a_killed_holder_leaves_the_lock_free_and_a_stopped_one_keeps_it() -> None:
     disk = new_disk()
     first, second = new_claims(disk, "first"), new_claims(disk, "second")
@@ -165,6 +169,7 @@ def test_a_record_of_a_later_version_with_more_fields_is_read() -> None:
 # --- failing closed ---------------------------------------------------------------------------
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_a_claim_on_a_read_only_file_system_fails_closed() -> None:
     disk = new_disk()
     claims = new_claims(disk)
@@ -205,6 +210,7 @@ def test_a_released_claim_cannot_write() -> None:
     assert claims.peek(PATH) == record(claims, 1)
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_a_claim_whose_lock_file_was_removed_cannot_write() -> None:
     disk = new_disk()
     first, second = new_claims(disk, "first"), new_claims(disk, "second")
@@ -248,6 +254,7 @@ def test_peek_only_reads() -> None:
     assert disk.content(f"{PATH}.claim") == b"damaged"
 
 
+@pytest.mark.witness("CLAIM-2")
 def test_the_lock_file_is_never_removed() -> None:
     disk = new_disk()
     claims = new_claims(disk)

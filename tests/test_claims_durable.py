@@ -66,6 +66,7 @@ def calls_of(disk: MemoryDisk, act: Callable[[], object]) -> list[tuple[str, str
 # --- writing durably ----------------------------------------------------------------------------
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_a_record_is_written_synced_renamed_and_its_name_synced_in_this_order() -> None:
     disk = new_disk()
     claims = new_claims(disk)
@@ -192,6 +193,7 @@ def take_and_write(claims: Claims, epoch: int) -> None:
     "fault", [KillBefore(), KillDuring(bytes_written=10), KillAfter()], ids=str
 )
 @pytest.mark.parametrize("fate", FATES, ids=["lose", "keep", "seed", "other-seed"])
+@pytest.mark.witness("CLAIM-1")
 def test_a_record_is_the_old_or_the_new_one_wherever_the_process_and_the_power_die(
     fault: Fault, fate: Callable[[int], Fate]
 ) -> None:

@@ -111,6 +111,7 @@ def is_running(pid: int) -> bool:
 # --- two processes ------------------------------------------------------------------------------
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_of_two_processes_that_race_one_holds_and_the_other_is_shown_its_pid(path: str) -> None:
     with Claimant(path) as one, Claimant(path) as two:
         for epoch in range(1, 21):
@@ -127,6 +128,7 @@ def test_of_two_processes_that_race_one_holds_and_the_other_is_shown_its_pid(pat
             assert holder.ask("release") == "released"
 
 
+@pytest.mark.witness("CLAIM-2")
 def test_a_killed_holder_frees_the_claim_and_its_epoch_is_seen(path: str, claims: Claims) -> None:
     with Claimant(path) as holder:
         assert holder.ask("take") == "held new"
@@ -143,6 +145,7 @@ def test_a_killed_holder_frees_the_claim_and_its_epoch_is_seen(path: str, claims
         taken.release()
 
 
+@pytest.mark.witness("CLAIM-2")
 def test_a_stopped_holder_keeps_the_claim_and_its_pid_is_shown(path: str) -> None:
     with Claimant(path) as holder, Claimant(path) as other:
         holder.ask("take")
@@ -158,6 +161,7 @@ def test_a_stopped_holder_keeps_the_claim_and_its_pid_is_shown(path: str) -> Non
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.witness("CLAIM-2")
 def test_a_forked_child_that_outlives_its_killed_parent_does_not_keep_the_lock(path: str) -> None:
     with Claimant(path) as parent, Claimant(path) as other:
         assert parent.ask("take") == "held new"
@@ -168,6 +172,7 @@ def test_a_forked_child_that_outlives_its_killed_parent_does_not_keep_the_lock(p
         assert other.ask("take") == "held new"
 
 
+@pytest.mark.witness("CLAIM-2")
 def test_a_spawned_program_that_outlives_its_killed_parent_does_not_keep_the_lock(
     path: str,
 ) -> None:
@@ -221,6 +226,7 @@ input()
 # --- lock files ---------------------------------------------------------------------------------
 
 
+@pytest.mark.witness("CLAIM-2")
 def test_a_lock_file_removed_between_open_and_lock_is_not_taken_for_the_lock(
     tmp_path: Path,
 ) -> None:
@@ -260,6 +266,7 @@ def test_a_lock_file_removed_meanwhile_is_made_again_and_locked(tmp_path: Path) 
     lock.release()
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_a_file_system_without_locks_fails_closed_and_leaves_no_descriptor(path: str) -> None:
     def refused(descriptor: int) -> bool:
         raise OSError(37, "No locks available")

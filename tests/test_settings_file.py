@@ -330,6 +330,7 @@ def test_the_first_write_makes_the_file_and_answers_with_what_is_in_it() -> None
     assert read(settings_file).model == "ollama:x"
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_a_write_reads_again_what_another_wrote_before_it_changes_its_own_value() -> None:
     disk = new_disk()
     first, second = door(memory_leaves(disk)), door(memory_leaves(disk))
@@ -381,6 +382,7 @@ def test_a_change_that_names_nothing_is_refused() -> None:
 # --- the claim (CLAIM-1) ---------------------------------------------------------------------
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_a_write_is_refused_while_another_holds_the_claim() -> None:
     disk = new_disk(FILE)
     other = Claims(memory_leaves(disk), "other").take(CLAIM)
@@ -428,6 +430,7 @@ async def ended(call: "asyncio.Future[Outcome]", disk: MemoryDisk) -> Outcome:
     return call.result()
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_a_write_is_refused_where_its_claim_was_lost_on_the_way() -> None:
     disk = new_disk(FILE)
     stranger = memory_leaves(disk).files
@@ -458,6 +461,7 @@ def test_a_write_does_not_overwrite_what_an_editor_saved_on_the_way() -> None:
     assert disk.content(PATH) == b"# by hand\n"
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_many_writers_at_once_lose_no_change(tmp_path: Path) -> None:
     from tenure.runtime.doors.leaves import system_leaves
 

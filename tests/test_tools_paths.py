@@ -69,6 +69,7 @@ def every_tool(bench: Bench, path: str) -> list[str]:
         "new/../../new.md",
     ],
 )
+@pytest.mark.witness("TOOL-1")
 def test_tools_refuse_every_spelling_of_a_path_out_of_the_root(root: Path, path: str) -> None:
     before = everything(root.parent)
     for said in every_tool(Bench(root), path):
@@ -77,6 +78,7 @@ def test_tools_refuse_every_spelling_of_a_path_out_of_the_root(root: Path, path:
     assert everything(root.parent) == before
 
 
+@pytest.mark.witness("TOOL-1")
 def test_tools_refuse_absolute_paths_beside_the_root(root: Path) -> None:
     before = everything(root.parent)
     for name in ("secret.md", "workbench/b.md", "new.md"):
@@ -94,6 +96,7 @@ def test_tools_take_an_absolute_path_inside_the_root(root: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["../secret.md", "../workbench", "..", "/etc"])
+@pytest.mark.witness("TOOL-1")
 def test_tools_do_not_follow_a_link_out_of_the_root(root: Path, target: str) -> None:
     (root / "link").symlink_to(target)
     before = everything(root.parent)
@@ -111,6 +114,7 @@ def test_tools_do_not_follow_a_link_out_of_the_root(root: Path, target: str) -> 
     assert everything(root.parent) == before
 
 
+@pytest.mark.witness("TOOL-1")
 def test_write_does_not_follow_a_dangling_link_out_of_the_root(root: Path) -> None:
     (root / "link.md").symlink_to("../made-by-a-tool.md")
     assert "is outside" in Bench(root).error("write", path="link.md", content="mine")
@@ -151,6 +155,7 @@ def test_rename_and_delete_move_the_link_and_not_what_it_leads_to(root: Path) ->
         "sub/.tenure/settings.toml",
     ],
 )
+@pytest.mark.witness("TOOL-1")
 def test_tools_refuse_every_spelling_of_the_closed_folder(root: Path, path: str) -> None:
     before = everything(root)
     for said in every_tool(Bench(root), path):
@@ -159,6 +164,7 @@ def test_tools_refuse_every_spelling_of_the_closed_folder(root: Path, path: str)
 
 
 @pytest.mark.parametrize("path", ["inner", "inner/settings.toml", "file.toml", "inner/new.md"])
+@pytest.mark.witness("TOOL-1")
 def test_tools_do_not_follow_a_link_into_the_closed_folder(root: Path, path: str) -> None:
     (root / "inner").symlink_to(".tenure")
     (root / "file.toml").symlink_to(".tenure/settings.toml")
@@ -175,6 +181,7 @@ def test_tools_do_not_follow_a_link_into_the_closed_folder(root: Path, path: str
     assert everything(root / ".tenure") == before
 
 
+@pytest.mark.witness("TOOL-1")
 def test_the_closed_folder_stays_closed_where_it_is_a_link_itself(root: Path) -> None:
     (root / ".tenure").rename(root / "state")
     (root / ".tenure").symlink_to("state")
@@ -218,6 +225,7 @@ def swap_in(disk: MemoryDisk, trigger: Callable[[DiskCall], bool], act: Callable
     disk.on_call = on_call
 
 
+@pytest.mark.witness("TOOL-1")
 def test_write_looks_again_at_its_folder_right_before_the_file_is_put_there() -> None:
     disk = MemoryDisk()
     disk.put("/work/sub/a.md", b"old\n")

@@ -88,6 +88,7 @@ def test_write_of_what_the_preview_showed_is_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["write", "edit", "delete", "rename"])
+@pytest.mark.witness("APPROVE-4")
 def test_a_change_is_refused_where_the_file_changed_since_its_preview(
     tmp_path: Path, tool: str
 ) -> None:
@@ -120,6 +121,7 @@ def test_write_is_refused_where_the_new_file_of_the_preview_exists_by_now(tmp_pa
     assert (tmp_path / "a.md").read_text() == "somebody's\n"
 
 
+@pytest.mark.witness("APPROVE-4")
 def test_write_is_refused_where_the_file_of_the_preview_is_gone(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("old\n")
     bench = Bench(tmp_path)
