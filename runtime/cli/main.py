@@ -18,6 +18,7 @@ COMMANDS = {
     "chat": "tenure.runtime.cli.chat",
     "sessions": "tenure.runtime.cli.sessions",
     "invariants": "tenure.runtime.cli.invariants",
+    "sim": "tenure.runtime.cli.sim",
 }
 """Each command's module; the command itself is its `command`."""
 
