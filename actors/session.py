@@ -63,35 +63,37 @@ from tenure.messages.session import (
     AppendEntries,
     AppendUnknown,
     CancelTurn,
-    CloseTranscript,
     ContinueSession,
     GetSession,
     NoSession,
-    Opened,
     OpenNewSession,
     OpenSession,
     ParkSeat,
+    SeatParked,
+    SeatState,
+    SessionView,
+    SettleCalls,
+    Stale,
+    StartTurn,
+)
+from tenure.messages.tokens import turn_id
+from tenure.messages.transcripts import (
+    CloseTranscript,
+    Opened,
     ReadSeat,
     RecordsAppended,
     RecordsRefused,
     RecordsUncertain,
     SeatNoted,
     SeatNotNoted,
-    SeatParked,
     SeatRemembered,
-    SeatState,
     SeatVacant,
-    SessionView,
-    SettleCalls,
-    Stale,
-    StartTurn,
     TranscriptChanged,
     TranscriptClosed,
     TranscriptNotOpened,
     TranscriptOpened,
     TranscriptSettled,
 )
-from tenure.messages.tokens import turn_id
 from tenure.messages.turn import RunTurn, StopActiveTurn
 from tenure.runtime.owner import Owner
 from tenure.runtime.step import Held, Step, Taken

@@ -24,11 +24,14 @@ from tenure.messages.session import (
     Appended,
     AppendEntries,
     AppendFailed,
-    AppendRecords,
     AppendUnknown,
     CallsSettled,
     ChangedOutside,
     EntriesAppended,
+)
+from tenure.messages.tokens import EntryId, turn_number
+from tenure.messages.transcripts import (
+    AppendRecords,
     RecordsAppended,
     RecordsRefused,
     RecordsUncertain,
@@ -36,7 +39,6 @@ from tenure.messages.session import (
     TranscriptChanged,
     TranscriptSettled,
 )
-from tenure.messages.tokens import EntryId, turn_number
 from tenure.runtime.step import AskId, Step, Taken
 
 KEYS_KEPT_MAX = 256

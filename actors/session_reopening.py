@@ -20,18 +20,16 @@ from tenure.actors.session_state import (
 )
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Reply
-from tenure.messages.session import (
+from tenure.messages.session import SeatBusy, SeatParked, SessionChanged
+from tenure.messages.tokens import SessionId
+from tenure.messages.transcripts import (
     Again,
     CloseTranscript,
     Opened,
     OpenTranscript,
-    SeatBusy,
-    SeatParked,
     SeatRemembered,
     SeatVacant,
-    SessionChanged,
 )
-from tenure.messages.tokens import SessionId
 from tenure.messages.turn import AttachSession, GetTurn, TurnView
 from tenure.runtime.step import Held, Step, Taken
 

@@ -7,15 +7,14 @@ from tenure.messages.base import Command
 from tenure.messages.entries import EntryBody
 from tenure.messages.session import (
     Damage,
-    Opened,
     SessionInUse,
     SessionNotFound,
     SessionOpened,
     SessionUnreadable,
     StorageFailed,
-    Target,
 )
 from tenure.messages.tokens import EntryId, SessionId, SessionToken, TurnId
+from tenure.messages.transcripts import Opened, Target
 from tenure.runtime.step import AskId, Held, Step, Taken
 
 

@@ -28,20 +28,22 @@ from tenure.actors.session_state import (
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Reply
 from tenure.messages.session import (
-    Again,
     AppendEntries,
+    ContinueSession,
+    OpenNewSession,
+    OpenSession,
+    SettleCalls,
+    StorageFailed,
+)
+from tenure.messages.transcripts import (
+    Again,
     ById,
     CloseTranscript,
-    ContinueSession,
     Fresh,
     Newest,
     NoteSeat,
     Opened,
-    OpenNewSession,
-    OpenSession,
     OpenTranscript,
-    SettleCalls,
-    StorageFailed,
     Target,
 )
 from tenure.messages.turn import AbandonDrain, DrainTurn, TurnDrained

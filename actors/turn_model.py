@@ -24,15 +24,8 @@ from tenure.messages.entries import MessageEntry
 from tenure.messages.models import RETRYABLE, ModelFailure
 from tenure.messages.session import AppendEntries
 from tenure.messages.tokens import turn_session
-from tenure.messages.turn import (
-    CallModel,
-    ModelCallFailed,
-    ModelDelta,
-    ModelRetrying,
-    TextDelta,
-    ThinkingDelta,
-    Wait,
-)
+from tenure.messages.turn import ModelRetrying, TextDelta, ThinkingDelta
+from tenure.messages.turn_effects import CallModel, ModelCallFailed, ModelDelta, Wait
 from tenure.runtime.step import Step, Taken
 
 ATTEMPTS_MAX = 4

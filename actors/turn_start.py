@@ -18,14 +18,8 @@ from tenure.messages.content import TextBlock, UserBlock, UserMessage
 from tenure.messages.entries import MessageEntry
 from tenure.messages.session import AppendEntries
 from tenure.messages.tokens import SessionId, TurnId, turn_number, turn_session
-from tenure.messages.turn import (
-    PrepareTurn,
-    PromptEmpty,
-    PromptTooLarge,
-    RunTurn,
-    StopCause,
-    TurnPrepared,
-)
+from tenure.messages.turn import PromptEmpty, PromptTooLarge, RunTurn, StopCause
+from tenure.messages.turn_effects import PrepareTurn, TurnPrepared
 from tenure.runtime.step import AskId, Step, Taken
 
 PROMPT_BYTES_MAX = 4 * 1024 * 1024

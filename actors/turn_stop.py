@@ -44,13 +44,8 @@ from tenure.actors.turn_state import (
 from tenure.messages.approval import RevokeApprovals
 from tenure.messages.content import calls_of
 from tenure.messages.entries import MessageEntry
-from tenure.messages.turn import (
-    PrepareTurn,
-    StopCause,
-    TurnEnded,
-    TurnNotStarted,
-    TurnStopping,
-)
+from tenure.messages.turn import StopCause, TurnEnded, TurnNotStarted, TurnStopping
+from tenure.messages.turn_effects import PrepareTurn
 from tenure.runtime.step import AskId, Step, Taken
 
 

@@ -47,13 +47,8 @@ from tenure.messages.content import (
 from tenure.messages.entries import MessageEntry
 from tenure.messages.session import AppendEntries
 from tenure.messages.tokens import CallId, RequestId
-from tenure.messages.turn import (
-    RunTool,
-    ToolCallDone,
-    ToolCallFailed,
-    ToolCallFinished,
-    ToolCallStarted,
-)
+from tenure.messages.turn import ToolCallFinished, ToolCallStarted
+from tenure.messages.turn_effects import RunTool, ToolCallDone, ToolCallFailed
 from tenure.runtime.step import Step, Taken
 
 S = TypeVar("S")

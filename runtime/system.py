@@ -22,19 +22,13 @@ from tenure.messages.base import Command, Event, Outcome
 from tenure.messages.models import Model
 from tenure.messages.session import (
     AppendEntries,
-    AppendRecords,
     CancelTurn,
-    CloseTranscript,
     ContinueSession,
     GetSession,
-    NoteSeat,
     OpenNewSession,
     OpenSession,
-    OpenTranscript,
     ParkSeat,
-    ReadSeat,
     SettleCalls,
-    SettleTranscript,
     StartTurn,
 )
 from tenure.messages.settings import (
@@ -49,21 +43,26 @@ from tenure.messages.settings import (
     WriteSettings,
 )
 from tenure.messages.tokens import Role, TurnId
+from tenure.messages.transcripts import (
+    AppendRecords,
+    CloseTranscript,
+    NoteSeat,
+    OpenTranscript,
+    ReadSeat,
+    SettleTranscript,
+)
 from tenure.messages.turn import (
     AbandonDrain,
     AttachSession,
-    CallModel,
     DrainTurn,
     GetTurn,
-    PrepareTurn,
-    RunTool,
     RunTurn,
     StopActiveTurn,
     StopTurn,
     TurnEnded,
     TurnStarted,
-    Wait,
 )
+from tenure.messages.turn_effects import CallModel, PrepareTurn, RunTool, Wait
 from tenure.runtime.doors.approver import Approve, Approver
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context

@@ -8,7 +8,7 @@ from tenure.messages.base import Outcome
 from tenure.messages.content import ChatMessage, UserMessage
 from tenure.messages.models import Model, ToolSpec
 from tenure.messages.tokens import SessionId, turn_id
-from tenure.messages.turn import (
+from tenure.messages.turn_effects import (
     CallModel,
     ModelCallDone,
     ModelCallFailed,

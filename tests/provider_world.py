@@ -14,7 +14,7 @@ from model_world import World
 
 from tenure.messages.content import AssistantMessage, ChatMessage, UserMessage
 from tenure.messages.models import ToolSpec
-from tenure.messages.turn import ModelCallDone, ModelCallFailed, TurnPrepared
+from tenure.messages.turn_effects import ModelCallDone, ModelCallFailed, TurnPrepared
 
 SERVER = Path(__file__).parent / "servers" / "provider.py"
 

@@ -28,31 +28,28 @@ from tenure.messages.models import FailureKind, ModelFailure, ToolSpec
 from tenure.messages.session import (
     Appended,
     AppendEntries,
-    AppendRecords,
     Damage,
     GetSession,
-    Opened,
     OpenSession,
-    RecordsAppended,
-    SeatNoted,
     SessionNotFound,
     SessionView,
-    TranscriptNotOpened,
-    TranscriptOpened,
 )
 from tenure.messages.settings import GetPolicy, Policy
 from tenure.messages.tokens import CallId, EntryId, SessionId, SessionToken, turn_id
-from tenure.messages.turn import (
+from tenure.messages.transcripts import (
+    AppendRecords,
+    Opened,
+    RecordsAppended,
+    SeatNoted,
+    TranscriptNotOpened,
+    TranscriptOpened,
+)
+from tenure.messages.turn import DrainTurn, RunTurn, StopCause, StopTurn, TurnDrained, TurnEnded
+from tenure.messages.turn_effects import (
     CallModel,
-    DrainTurn,
     ModelCallDone,
     ModelCallFailed,
-    RunTurn,
-    StopCause,
-    StopTurn,
     ToolCallDone,
-    TurnDrained,
-    TurnEnded,
     TurnPrepared,
 )
 from tenure.runtime.step import Ask, AskId, Cancel, Forward, Step, StepFunction, Taken

@@ -7,7 +7,7 @@ import pytest
 from transcript_world import ROOT
 
 from tenure.messages.base import Outcome
-from tenure.messages.session import AppendRecords, RecordsAppended
+from tenure.messages.transcripts import AppendRecords, RecordsAppended
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves

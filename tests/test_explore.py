@@ -17,34 +17,34 @@ from tenure.messages.entries import CustomEntry
 from tenure.messages.models import ToolSpec
 from tenure.messages.session import (
     AppendEntries,
-    AppendRecords,
-    CloseTranscript,
     Damage,
-    NoteSeat,
-    Opened,
     OpenSession,
-    OpenTranscript,
-    RecordsAppended,
-    SeatNoted,
     SessionChanged,
     SessionNotFound,
     StartTurn,
+)
+from tenure.messages.settings import Policy, ReadSettings, Settings, SettingsRead
+from tenure.messages.tokens import SessionId, SessionToken, turn_id
+from tenure.messages.transcripts import (
+    AppendRecords,
+    CloseTranscript,
+    NoteSeat,
+    Opened,
+    OpenTranscript,
+    RecordsAppended,
+    SeatNoted,
     TranscriptClosed,
     TranscriptNotOpened,
     TranscriptOpened,
 )
-from tenure.messages.settings import Policy, ReadSettings, Settings, SettingsRead
-from tenure.messages.tokens import SessionId, SessionToken, turn_id
-from tenure.messages.turn import (
+from tenure.messages.turn import StopTurn, TurnEnded, TurnStarted
+from tenure.messages.turn_effects import (
     CallModel,
     ModelCallDone,
     PrepareTurn,
     RunTool,
-    StopTurn,
     ToolCallDone,
-    TurnEnded,
     TurnPrepared,
-    TurnStarted,
 )
 from tenure.runtime.testing.explore import Client, Done, Explored, Explorer, Moment
 

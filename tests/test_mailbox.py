@@ -22,7 +22,8 @@ from tenure.messages.base import Command, Message
 from tenure.messages.bus import Answered, Overloaded, OwnerStopped
 from tenure.messages.content import AssistantMessage
 from tenure.messages.tokens import TurnId
-from tenure.messages.turn import ModelCallDone, ModelDelta, StopTurn
+from tenure.messages.turn import StopTurn
+from tenure.messages.turn_effects import ModelCallDone, ModelDelta
 from tenure.runtime.mailbox import COMMANDS_MAX, OTHERS_RUN_MAX, Delivery, Mailbox
 from tenure.runtime.system import TAKEN_BY
 

@@ -24,7 +24,7 @@ from tenure.messages.models import (
     ModelThinking,
     ModelToolCall,
 )
-from tenure.messages.turn import ModelCallDone, ModelCallFailed, ModelDelta
+from tenure.messages.turn_effects import ModelCallDone, ModelCallFailed, ModelDelta
 from tenure.runtime.doors.models.scripted import Scripted
 
 

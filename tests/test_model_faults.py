@@ -15,7 +15,7 @@ from tenure.messages.content import (
     UserMessage,
 )
 from tenure.messages.models import ModelFailure, ModelRequest, ModelToolCall
-from tenure.messages.turn import ModelCallDone, ModelCallFailed
+from tenure.messages.turn_effects import ModelCallDone, ModelCallFailed
 from tenure.runtime.doors.models.scripted import Scripted
 from tenure.runtime.testing.faulty_model import (
     Drop,

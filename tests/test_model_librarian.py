@@ -17,7 +17,7 @@ from tenure.messages.content import (
 )
 from tenure.messages.models import ModelRequest, ModelText
 from tenure.messages.tokens import CallId, turn_id
-from tenure.messages.turn import CallModel, ModelCallDone, RunTool, ToolCallDone
+from tenure.messages.turn_effects import CallModel, ModelCallDone, RunTool, ToolCallDone
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.models.door import Models
 from tenure.runtime.doors.models.librarian import librarian

@@ -22,7 +22,7 @@ from tenure.messages.content import (
     UserMessage,
 )
 from tenure.messages.models import ToolSpec
-from tenure.messages.turn import ModelCallDone, ModelCallFailed, TurnPrepared
+from tenure.messages.turn_effects import ModelCallDone, ModelCallFailed, TurnPrepared
 
 pytestmark = [
     pytest.mark.skipif(find_spec("pydantic_ai") is None, reason="needs the extra tenure[models]"),

@@ -10,7 +10,12 @@ from model_world import World, until
 
 from tenure.messages.content import TextBlock, ThinkingBlock, ToolCallBlock
 from tenure.messages.models import ToolSpec
-from tenure.messages.turn import ModelCallDone, ModelCallFailed, TurnNotPrepared, TurnPrepared
+from tenure.messages.turn_effects import (
+    ModelCallDone,
+    ModelCallFailed,
+    TurnNotPrepared,
+    TurnPrepared,
+)
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.models.names import NotAvailable, parsed
 from tenure.runtime.doors.models.scripted import Scripted

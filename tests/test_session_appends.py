@@ -10,7 +10,6 @@ from tenure.messages.session import (
     Appended,
     AppendEntries,
     AppendFailed,
-    AppendRecords,
     AppendUnknown,
     CallsSettled,
     CancelTurn,
@@ -20,19 +19,22 @@ from tenure.messages.session import (
     GetSession,
     NoSession,
     OpenSession,
-    OpenTranscript,
-    RecordsRefused,
-    RecordsUncertain,
     SessionOpened,
     SessionView,
     SettleCalls,
-    SettleTranscript,
     Stale,
     StartTurn,
+)
+from tenure.messages.tokens import EntryId, turn_id
+from tenure.messages.transcripts import (
+    AppendRecords,
+    OpenTranscript,
+    RecordsRefused,
+    RecordsUncertain,
+    SettleTranscript,
     TranscriptChanged,
     TranscriptSettled,
 )
-from tenure.messages.tokens import EntryId, turn_id
 from tenure.messages.turn import RunTurn, StopActiveTurn
 
 OLD = token(epoch=0)

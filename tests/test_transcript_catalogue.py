@@ -7,7 +7,8 @@ import pytest
 from transcript_world import ROOT, SESSIONS, Machine, answer, result, user
 
 from tenure.messages.entries import SessionInfoEntry
-from tenure.messages.session import ById, Fresh, SessionNotFound
+from tenure.messages.session import SessionNotFound
+from tenure.messages.transcripts import ById, Fresh
 from tenure.runtime.doors.transcripts import (
     Catalogue,
     SessionAmbiguous,

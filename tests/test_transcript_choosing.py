@@ -7,14 +7,8 @@ import pytest
 from transcript_world import SESSIONS, Machine, beside
 
 from tenure.messages.entries import Record
-from tenure.messages.session import (
-    ById,
-    Fresh,
-    Newest,
-    SessionNotFound,
-    SessionUnreadable,
-    StorageFailed,
-)
+from tenure.messages.session import SessionNotFound, SessionUnreadable, StorageFailed
+from tenure.messages.transcripts import ById, Fresh, Newest
 from tenure.runtime.doors.transcripts.codec import encode_header, encode_record
 from tenure.runtime.testing.faults import Fail, FaultRule, FaultRules
 

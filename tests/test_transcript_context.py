@@ -8,7 +8,7 @@ from transcript_world import Machine, answer, result, user
 
 from tenure.messages.content import AssistantMessage, ToolResultMessage, calls_of
 from tenure.messages.entries import CustomEntry
-from tenure.messages.session import ById, Fresh
+from tenure.messages.transcripts import ById, Fresh
 from tenure.runtime.doors.transcripts.codec import encode_header
 
 HEADER = encode_header("s1", 0, "/work")[:-1]

@@ -7,7 +7,7 @@ import pytest
 from transcript_world import Machine, user
 
 from tenure.messages.entries import CustomEntry
-from tenure.messages.session import (
+from tenure.messages.transcripts import (
     Again,
     ById,
     Fresh,

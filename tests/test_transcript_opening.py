@@ -6,14 +6,8 @@ import pytest
 from transcript_world import Machine, beside, user
 
 from tenure.messages.entries import Record
-from tenure.messages.session import (
-    Again,
-    ById,
-    Fresh,
-    SeatRemembered,
-    SeatVacant,
-    SessionInUse,
-)
+from tenure.messages.session import SessionInUse
+from tenure.messages.transcripts import Again, ById, Fresh, SeatRemembered, SeatVacant
 from tenure.runtime.doors.transcripts.codec import encode_header, encode_record
 from tenure.runtime.testing.faults import DISK_FULL, FaultRules
 

@@ -16,7 +16,7 @@ from transcript_world import Seat, answer, result, user
 
 from tenure.messages.content import AssistantMessage, Cost, TextBlock, ToolCallBlock, Usage
 from tenure.messages.entries import CustomEntry, MessageEntry, ModelChangeEntry
-from tenure.messages.session import ById, Fresh
+from tenure.messages.transcripts import ById, Fresh
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.leaves import Leaves, system_leaves
 from tenure.runtime.doors.transcripts import Transcripts, read_session

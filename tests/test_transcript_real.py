@@ -12,15 +12,8 @@ from pathlib import Path
 import pytest
 from transcript_world import Seat, answer, user
 
-from tenure.messages.session import (
-    AppendRecords,
-    ById,
-    Fresh,
-    Newest,
-    OpenTranscript,
-    SessionInUse,
-    SessionUnreadable,
-)
+from tenure.messages.session import SessionInUse, SessionUnreadable
+from tenure.messages.transcripts import AppendRecords, ById, Fresh, Newest, OpenTranscript
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.leaves import Leaves, system_leaves
 from tenure.runtime.doors.transcripts import Transcripts, list_sessions
@@ -35,7 +28,7 @@ HOLDER = """
 import asyncio, sys
 from tenure.messages.content import UserMessage
 from tenure.messages.entries import MessageEntry, Record
-from tenure.messages.session import AppendRecords, ById, Fresh, OpenTranscript
+from tenure.messages.transcripts import AppendRecords, ById, Fresh, OpenTranscript
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import system_leaves

@@ -9,11 +9,8 @@ import pytest
 from transcript_world import SESSIONS, Machine, answer, result, user
 
 from tenure.messages.entries import Record
-from tenure.messages.session import (
-    ById,
-    Fresh,
-    StorageFailed,
-)
+from tenure.messages.session import StorageFailed
+from tenure.messages.transcripts import ById, Fresh
 from tenure.runtime.doors.transcripts.codec import encode_header, encode_record
 from tenure.runtime.testing.faults import (
     Fail,

@@ -14,13 +14,11 @@ from tenure.messages.content import AssistantMessage, Cost, TextBlock, ThinkingB
 from tenure.messages.models import RETRYABLE, FailureKind, ModelFailure
 from tenure.messages.session import AppendEntries
 from tenure.messages.tokens import turn_id
-from tenure.messages.turn import (
+from tenure.messages.turn import ModelRetrying, TextDelta, ThinkingDelta
+from tenure.messages.turn_effects import (
     CallModel,
     ModelCallDone,
     ModelDelta,
-    ModelRetrying,
-    TextDelta,
-    ThinkingDelta,
     ToolCallDone,
     TurnPrepared,
     Wait,

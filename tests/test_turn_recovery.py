@@ -15,8 +15,6 @@ from tenure.messages.turn import (
     AttachSession,
     DrainTurn,
     GetTurn,
-    ModelCallDone,
-    PrepareTurn,
     RunTurn,
     StopActiveTurn,
     StopTurn,
@@ -26,6 +24,7 @@ from tenure.messages.turn import (
     TurnStopping,
     TurnView,
 )
+from tenure.messages.turn_effects import ModelCallDone, PrepareTurn
 
 SETTLED = CallsSettled(token=token(), settled=1, last_turn=4)
 

@@ -19,15 +19,13 @@ from tenure.messages.session import (
 from tenure.messages.tokens import turn_id
 from tenure.messages.turn import (
     AttachSession,
-    CallModel,
     DrainTurn,
     ModelAnswered,
-    PrepareTurn,
-    RunTool,
     ToolCallFinished,
     TurnDrained,
     TurnStarted,
 )
+from tenure.messages.turn_effects import CallModel, PrepareTurn, RunTool
 
 READ = tool("read", mutating=False)
 REFUSALS: tuple[Reply, ...] = (

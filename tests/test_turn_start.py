@@ -10,15 +10,12 @@ from tenure.messages.session import AppendEntries, Stale
 from tenure.messages.tokens import turn_id
 from tenure.messages.turn import (
     AttachSession,
-    CallModel,
     GetTurn,
     ModelUnavailable,
-    PrepareTurn,
     PromptEmpty,
     PromptTooLarge,
     TurnAccepted,
     TurnBusy,
-    TurnNotPrepared,
     TurnNotRunning,
     TurnNotStarted,
     TurnQueued,
@@ -26,6 +23,7 @@ from tenure.messages.turn import (
     TurnStopping,
     TurnView,
 )
+from tenure.messages.turn_effects import CallModel, PrepareTurn, TurnNotPrepared
 
 
 def test_start_is_answered_when_its_prompt_is_durable() -> None:

@@ -12,11 +12,8 @@ from tenure.messages.tokens import turn_id
 from tenure.messages.turn import (
     AbandonDrain,
     AttachSession,
-    CallModel,
     DrainTurn,
     GetTurn,
-    PrepareTurn,
-    RunTool,
     StopActiveTurn,
     StopCause,
     StopTurn,
@@ -27,8 +24,8 @@ from tenure.messages.turn import (
     TurnStarted,
     TurnStopping,
     TurnView,
-    WaitOver,
 )
+from tenure.messages.turn_effects import CallModel, PrepareTurn, RunTool, WaitOver
 
 READ = tool("read", mutating=False)
 CAUSES: tuple[StopCause, ...] = ("user", "approval", "budget", "swap", "shutdown", "loop_guard")

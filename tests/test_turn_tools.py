@@ -18,13 +18,8 @@ from tenure.messages.base import Reply
 from tenure.messages.bus import DeadlinePassed, OwnerStopped
 from tenure.messages.content import TextBlock, ToolCallBlock, ToolResultMessage
 from tenure.messages.tokens import CallId, RequestId, turn_id
-from tenure.messages.turn import (
-    CallModel,
-    RunTool,
-    ToolCallDone,
-    ToolCallFinished,
-    ToolCallStarted,
-)
+from tenure.messages.turn import ToolCallFinished, ToolCallStarted
+from tenure.messages.turn_effects import CallModel, RunTool, ToolCallDone
 
 READ = tool("read", mutating=False)
 WRITE = tool("write", sequential=True)

@@ -6,7 +6,7 @@ from typing import Any
 from tenure.messages.approval import CallNotPreviewed, CallPreviewed, PreviewCall
 from tenure.messages.content import TextBlock
 from tenure.messages.tokens import CallId, RequestId, TurnId
-from tenure.messages.turn import RunTool, ToolCallDone
+from tenure.messages.turn_effects import RunTool, ToolCallDone
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves, system_leaves
 from tenure.runtime.doors.tools.door import Tools

@@ -12,7 +12,8 @@ from tenure.messages.content import (
     UserMessage,
 )
 from tenure.messages.entries import EntryBody, MessageEntry, Record
-from tenure.messages.session import (
+from tenure.messages.tokens import SessionId, SessionToken
+from tenure.messages.transcripts import (
     Again,
     AppendRecords,
     ById,
@@ -28,7 +29,6 @@ from tenure.messages.session import (
     TranscriptOpened,
     TranscriptSettled,
 )
-from tenure.messages.tokens import SessionId, SessionToken
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves

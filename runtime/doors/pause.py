@@ -1,6 +1,6 @@
 """The door to time for a turn that waits before it tries again."""
 
-from tenure.messages.turn import Wait, WaitOver
+from tenure.messages.turn_effects import Wait, WaitOver
 from tenure.runtime.doors.clock import Clock
 from tenure.runtime.doors.context import Context
 

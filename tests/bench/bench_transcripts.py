@@ -17,8 +17,8 @@ import msgspec
 
 from tenure.messages.content import AssistantMessage, ChatMessage, TextBlock, UserMessage
 from tenure.messages.entries import MessageEntry, Record
-from tenure.messages.session import AppendRecords, ById, CloseTranscript, Fresh, OpenTranscript
 from tenure.messages.tokens import EntryId, SessionId
+from tenure.messages.transcripts import AppendRecords, ById, CloseTranscript, Fresh, OpenTranscript
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves, system_leaves

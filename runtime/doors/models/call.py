@@ -16,7 +16,7 @@ from tenure.messages.models import (
     ModelFailure,
     ModelRequest,
 )
-from tenure.messages.turn import CallModel, ModelCallDone, ModelCallFailed
+from tenure.messages.turn_effects import CallModel, ModelCallDone, ModelCallFailed
 from tenure.runtime.doors.clock import Clock
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.models.answer import Answer

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tenure.messages.base import Outcome
 from tenure.messages.tokens import TurnId
-from tenure.messages.turn import ModelDelta
+from tenure.messages.turn_effects import ModelDelta
 from tenure.runtime.doors.clock import Clock
 from tenure.runtime.doors.models.answer import Piece, PieceKind
 

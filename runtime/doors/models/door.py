@@ -8,7 +8,7 @@ from typing import Protocol
 from tenure.messages.content import AssistantMessage, ChatMessage, UserMessage
 from tenure.messages.models import Model, ModelCallError, ModelFailure, ModelRequest, ToolSpec
 from tenure.messages.tokens import SessionId
-from tenure.messages.turn import (
+from tenure.messages.turn_effects import (
     CallModel,
     ModelCallDone,
     ModelCallFailed,

@@ -12,7 +12,7 @@ from tenure.messages.approval import CallNotPreviewed, CallPreviewed, Preview, P
 from tenure.messages.base import Outcome
 from tenure.messages.content import TextBlock, UserBlock
 from tenure.messages.models import INVALID_JSON, ToolSpec
-from tenure.messages.turn import RunTool, ToolCallDone
+from tenure.messages.turn_effects import RunTool, ToolCallDone
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.tools.moving import Delete, Rename

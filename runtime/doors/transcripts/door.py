@@ -7,7 +7,9 @@ import msgspec
 from tenure.messages.base import Outcome
 from tenure.messages.content import ChatMessage
 from tenure.messages.entries import Record, SessionInfoEntry
-from tenure.messages.session import (
+from tenure.messages.session import SessionInUse
+from tenure.messages.tokens import EntryId, SessionId
+from tenure.messages.transcripts import (
     Again,
     AppendRecords,
     ById,
@@ -24,7 +26,6 @@ from tenure.messages.session import (
     SeatNotNoted,
     SeatRemembered,
     SeatVacant,
-    SessionInUse,
     SettleTranscript,
     TranscriptChanged,
     TranscriptClosed,
@@ -32,7 +33,6 @@ from tenure.messages.session import (
     TranscriptOpened,
     TranscriptSettled,
 )
-from tenure.messages.tokens import EntryId, SessionId
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves

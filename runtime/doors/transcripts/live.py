@@ -6,8 +6,9 @@ import msgspec
 
 from tenure.messages.content import ToolResultMessage
 from tenure.messages.entries import EntryBody, MessageEntry, Record
-from tenure.messages.session import Damage, Opened
+from tenure.messages.session import Damage
 from tenure.messages.tokens import EntryId, SessionId, SessionToken
+from tenure.messages.transcripts import Opened
 from tenure.runtime.doors.claims import HeldClaim
 from tenure.runtime.doors.transcripts.codec import iso_time
 from tenure.runtime.doors.transcripts.conversation import Conversation, interrupted

@@ -15,7 +15,7 @@ import msgspec
 from tenure.messages.approval import CallPreviewed, PreviewCall
 from tenure.messages.content import TextBlock
 from tenure.messages.tokens import CallId, RequestId, TurnId
-from tenure.messages.turn import RunTool, ToolCallDone
+from tenure.messages.turn_effects import RunTool, ToolCallDone
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.tools.door import AnyTool, Tools

@@ -1,0 +1,167 @@
+"""The transcript door's vocabulary: what a SessionActor wants of a file, and how it went."""
+
+import msgspec
+
+from tenure.messages.base import Effect, Outcome
+from tenure.messages.entries import Record
+from tenure.messages.session import (
+    Damage,
+    SessionInUse,
+    SessionNotFound,
+    SessionUnreadable,
+    StorageFailed,
+)
+from tenure.messages.tokens import EntryId, SessionId, SessionToken
+
+
+class Opened(msgspec.Struct, frozen=True, kw_only=True):
+    """What the step needs to know of an open transcript; the door holds the entries."""
+
+    token: SessionToken
+    path: str
+    leaf: EntryId | None
+    seq: int
+    entries: int
+    last_turn: int
+    keys: tuple[tuple[str, tuple[EntryId, ...], int], ...]
+    """The newest idempotency keys with their entries and sequence number, oldest first."""
+    damage: Damage
+    settled: int
+    """Tool calls without a result that were given one while opening."""
+
+
+class ById(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    session_id: SessionId
+
+
+class Newest(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The newest that nobody has open; a new one where there is none."""
+
+
+class Fresh(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """A new session, named by the door; it gets its file with its first entry."""
+
+    name: str = ""
+
+
+class Again(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The session that this seat had: after a restart, a park, or a change outside."""
+
+    session_id: SessionId
+
+
+Target = ById | Newest | Fresh | Again
+
+
+class ReadSeat(Effect, frozen=True, kw_only=True):
+    """Which session did this seat have, earlier in this host run?"""
+
+    def failed(self, reason: str) -> Outcome:
+        return SeatVacant(reason=reason)
+
+
+class SeatVacant(Outcome, frozen=True, kw_only=True):
+    reason: str = ""
+
+
+class SeatRemembered(Outcome, frozen=True, kw_only=True):
+    session_id: SessionId
+
+
+class OpenTranscript(Effect, frozen=True, kw_only=True):
+    """Lock, re-read the claim, write its next epoch, repair, read."""
+
+    target: Target
+
+    def failed(self, reason: str) -> Outcome:
+        return TranscriptNotOpened(refusal=StorageFailed(path="", reason=reason))
+
+
+class TranscriptOpened(Outcome, frozen=True, kw_only=True):
+    opened: Opened
+
+
+class TranscriptNotOpened(Outcome, frozen=True, kw_only=True):
+    refusal: SessionNotFound | SessionInUse | SessionUnreadable | StorageFailed
+
+
+class AppendRecords(Effect, frozen=True, kw_only=True):
+    """Write and sync one batch behind `after`; on a mismatch write nothing."""
+
+    token: SessionToken
+    after: EntryId | None
+    """The leaf the batch hangs on: the door's last durable entry must be this one."""
+    records: tuple[Record, ...]
+
+    def failed(self, reason: str) -> Outcome:
+        return RecordsUncertain(session_id=self.token.session_id, reason=reason)
+
+
+class RecordsAppended(Outcome, frozen=True, kw_only=True):
+    session_id: SessionId
+
+
+class RecordsRefused(Outcome, frozen=True, kw_only=True):
+    """Nothing was written: the file is as it was."""
+
+    session_id: SessionId
+    reason: str
+
+
+class RecordsUncertain(Outcome, frozen=True, kw_only=True):
+    """A sync or a cut failed: what the disk holds is not known."""
+
+    session_id: SessionId
+    reason: str
+
+
+class TranscriptChanged(Outcome, frozen=True, kw_only=True):
+    """The file is not the one that was opened, or has not the length it was left with."""
+
+    session_id: SessionId
+    path: str
+
+
+class NoteSeat(Effect, frozen=True, kw_only=True):
+    """Write down which session the seat has: the moment a swap commits."""
+
+    session_id: SessionId
+
+    def failed(self, reason: str) -> Outcome:
+        return SeatNotNoted(reason=reason)
+
+
+class SeatNoted(Outcome, frozen=True, kw_only=True):
+    pass
+
+
+class SeatNotNoted(Outcome, frozen=True, kw_only=True):
+    reason: str
+
+
+class CloseTranscript(Effect, frozen=True, kw_only=True):
+    """Let go of a session: file, lock, entries in memory.  Harmless where it is not open."""
+
+    session_id: SessionId
+
+    def failed(self, reason: str) -> Outcome:
+        return TranscriptClosed(session_id=self.session_id, reason=reason)
+
+
+class TranscriptClosed(Outcome, frozen=True, kw_only=True):
+    session_id: SessionId
+    reason: str = ""
+
+
+class SettleTranscript(Effect, frozen=True, kw_only=True):
+    """Write a synthetic result for each tool call of the leaf's path that has none."""
+
+    token: SessionToken
+
+    def failed(self, reason: str) -> Outcome:
+        return RecordsUncertain(session_id=self.token.session_id, reason=reason)
+
+
+class TranscriptSettled(Outcome, frozen=True, kw_only=True):
+    opened: Opened
+    """The same session at the same epoch, with its new leaf."""
