@@ -29,7 +29,7 @@ def command(prompt: str, **options: Any) -> None:
       130  you stopped it
     """
     conversation = conversation_of(**options)
-    text, stdin = _prompt_of(prompt)
+    text, stdin = prompt_of(prompt)
 
     from tenure.runtime.cli.hosting import launch
     from tenure.runtime.cli.running import run
@@ -37,7 +37,7 @@ def command(prompt: str, **options: Any) -> None:
     launch(lambda interrupts: run(conversation, text, stdin, interrupts))
 
 
-def _prompt_of(prompt: str) -> tuple[str, str]:
+def prompt_of(prompt: str) -> tuple[str, str]:
     """The text, and whether stdin is `free` or `taken`.  Bytes that are no text are replaced."""
     if prompt != "-":
         return prompt.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), "free"

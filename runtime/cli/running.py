@@ -12,12 +12,25 @@ from tenure.runtime.host import Host
 from tenure.runtime.seat import Seat
 
 
-async def run(conversation: Conversation, text: str, stdin: str, interrupts: Interrupts) -> int:
-    """One prompt; gives the exit code."""
+async def run(
+    conversation: Conversation,
+    text: str,
+    stdin: str,
+    interrupts: Interrupts,
+    trace: str | None = None,
+) -> int:
+    """One prompt; gives the exit code.
+
+    Args:
+        trace: a file that gets every step; see `runtime/trace.py`.
+    """
     screen = screen_of(conversation.form)
     keyboard = keyboard_of(stdin)
     async with Host.open(
-        conversation.root, model=conversation.model, base_url=conversation.base_url
+        conversation.root,
+        model=conversation.model,
+        base_url=conversation.base_url,
+        trace=trace,
     ) as host:
         try:
             seat = await open_seat(host, conversation)
@@ -27,7 +40,10 @@ async def run(conversation: Conversation, text: str, stdin: str, interrupts: Int
         await tell_opening(host, seat, screen)
         answers = keyboard.answer if keyboard else None
         desk = Desk(seat, decide_with(conversation.approve, answers, screen), screen)
-        return await _one_turn(seat, screen, desk, text, interrupts)
+        code = await _one_turn(seat, screen, desk, text, interrupts)
+        if host.trace_failed:
+            screen.note(f"the trace is incomplete: {host.trace_failed}")
+        return code
 
 
 async def _one_turn(
