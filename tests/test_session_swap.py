@@ -129,6 +129,7 @@ def test_swap_loads_then_drains_then_commits_then_lets_the_old_session_go(
     ]
 
 
+@pytest.mark.witness("APPROVE-6")
 def test_commit_tells_the_turn_its_session_and_ends_the_grants_of_the_old_one() -> None:
     session = DrivenSession()
     session.ask(OpenSession(session_id=B))
