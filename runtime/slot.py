@@ -24,7 +24,7 @@ class OwnerSpec(msgspec.Struct, frozen=True, kw_only=True):
     role: Role
     owner: type[Owner]
     let_go: Callable[[str], Awaitable[None]] | None = None
-    """Gives back what the doors hold for a seat, when its owner ended for good."""
+    """Gives back what the doors hold for a seat, when an incarnation of its owner has ended."""
 
 
 class Slot(Box):

@@ -216,6 +216,8 @@ class Supervisor:
             slot.restarting = None
             self._lose(slot, "its effects did not end")
             return
+        # Its successor opens what it needs; what it would not know of stays held by nobody.
+        await self._let_go(slot)
         await self._leaves.clock.sleep(backoff_s)
         slot.restarting = None
         try:

@@ -10,7 +10,7 @@ import msgspec
 from tenure.messages.base import Command, Event, Reply
 from tenure.messages.models import Model, ModelToolCall, ToolSpec
 from tenure.messages.tokens import Role, TurnId, turn_id
-from tenure.messages.turn import TurnEnded
+from tenure.messages.turn import GetTurn, TurnEnded, TurnView
 from tenure.runtime.doors.approver import Approve
 from tenure.runtime.doors.models.scripted import ScriptAnswer, Scripted
 from tenure.runtime.doors.tools.door import AnyTool
@@ -18,6 +18,7 @@ from tenure.runtime.doors.tools.functions import function_tool
 from tenure.runtime.seat import Seat
 from tenure.runtime.testing.checkers import all_checkers
 from tenure.runtime.testing.expect import events_of
+from tenure.runtime.testing.watch import Watcher
 from tenure.runtime.testing.world import ROOT, SimHost, World, simulate
 
 T = TypeVar("T")
@@ -63,6 +64,18 @@ class Seated:
 
         async def look() -> None:
             while not condition():
+                await self.world.clock.sleep(0.001)
+
+        self.world.run(look())
+
+    def until_queued(self, *texts: str) -> None:
+        """Run until exactly these prompts wait."""
+
+        async def look() -> None:
+            while True:
+                view = await self.host.ask(GetTurn())
+                if isinstance(view, TurnView) and view.queued == texts:
+                    return
                 await self.world.clock.sleep(0.001)
 
         self.world.run(look())
@@ -121,15 +134,18 @@ def seated(
     approve: Approve | None = None,
     tools: Sequence[AnyTool] = (),
     settings: Mapping[str, object] | None = None,
+    watchers: Sequence[Watcher] | None = None,
 ) -> Iterator[Seated]:
     """A seat whose model gives these answers.
 
     Args:
         seed: chooses the order of work; without one everything runs in the usual order.
+        watchers: every checker, unless told otherwise.
     """
     script = model if model is not None else Scripted(answers)
     choices = () if seed is None else None
-    with simulate(seed or 0, choices=choices, watchers=all_checkers()) as world:
+    watching = all_checkers() if watchers is None else watchers
+    with simulate(seed or 0, choices=choices, watchers=watching) as world:
         host = world.host(model=script, approve=approve, tools=tools, settings=settings)
         yield Seated(world, host)
 

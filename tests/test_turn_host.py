@@ -219,8 +219,10 @@ def test_stop_gives_waiting_prompts_back_and_the_next_prompt_does_not_see_them()
     with seated(model=model) as s:
         first = s.prompt("first")
         s.until(lambda: gate.reached > 0)
-        waiting = [s.prompt(text, when_busy="queue") for text in ("second", "third")]
-        s.world.settle(0.1)
+        waiting = []
+        for texts in (("second",), ("second", "third")):
+            waiting.append(s.prompt(texts[-1], when_busy="queue"))
+            s.until_queued(*texts)
         assert stop(s) == TurnStopping(turn_id=s.turn(1), dropped=("second", "third"))
         s.world.run(asyncio.wait([first, *waiting]))
         assert s.ends() == [("stopped", "user")] * 3
@@ -408,7 +410,7 @@ def test_prompts_that_waited_behind_a_turn_whose_owner_fails_end_their_streams()
         first = s.prompt("first")
         s.until(lambda: gate.reached > 0)
         second = s.prompt("second", when_busy="queue")
-        s.world.settle(0.1)
+        s.until_queued("second")
         crash(s, "turn")
         s.world.tell(s.host, StopTurn(turn_id=s.turn(9)))
         for task in (first, second):

@@ -6,7 +6,7 @@ import msgspec
 
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Command, Effect, Message, Outcome
-from tenure.messages.bus import Answered, OwnerLost, OwnerStarted, Published
+from tenure.messages.bus import Answered, OwnerLost, OwnerRestarted, OwnerStarted, Published
 from tenure.messages.entries import EntryBody
 from tenure.messages.session import (
     AppendEntries,
@@ -43,6 +43,7 @@ class Tokens(Checker):
     """A write carries the current token, and lands where its sender meant it to."""
 
     invariants = ("SESSION-2",)
+    roles = ("session",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,8 +53,6 @@ class Tokens(Checker):
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
-        if role_of(owner) != "session":
-            return
         if isinstance(message, AppendEntries):
             for body in message.entries:
                 self._meant[id(body)] = (body, message.token)
@@ -217,8 +216,9 @@ class LiveSeats(Checker):
                 self._turns.get(place, set()).discard(turn_id)
             case SessionChanged(token=token):
                 self._changed(place, token.session_id)
-            case OwnerLost(owner=owner) if role_of(owner) == "session":
-                self._let_go((host, seat_of(owner)))
+            case OwnerLost(owner=owner) | OwnerRestarted(owner=owner):
+                if role_of(owner) == "session":
+                    self._let_go((host, seat_of(owner)))
             case _:
                 pass
 
