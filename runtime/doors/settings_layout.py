@@ -11,6 +11,12 @@
     [approval.tools]
     write = "allow"
 
+    [compaction]
+    enabled = true
+    threshold_percent = 80            # of the window, 50 to 95
+    model = ""                        # who summarises; "same" is the turn's model, "" the rule
+    window = 0                        # tokens that the model can read; 0 takes what is known
+
 A file that is broken, or says something that nobody understands, never allows
 more than one that says nothing: every value fails closed, by itself, and is
 named in `Settings.problems`.  Keys that are not known are kept and mean nothing.
@@ -27,6 +33,7 @@ import msgspec
 
 from tenure.messages.settings import (
     Change,
+    CompactionRules,
     Mode,
     Policy,
     Rule,
@@ -47,7 +54,13 @@ _MODES: dict[str, Mode] = {
     "ask": "plan",
 }
 _RULES: dict[str, Rule] = {"allow": "allow", "ask": "ask", "deny": "deny"}
-_KEYS = {"": ("model", "base_url", "approval"), "approval": ("mode", "mutating", "working_dirs")}
+_KEYS = {
+    "": ("model", "base_url", "approval", "compaction"),
+    "approval": ("mode", "mutating", "working_dirs", "tools"),
+    "compaction": ("enabled", "threshold_percent", "model", "window"),
+}
+THRESHOLD_PERCENT_MIN = 50
+THRESHOLD_PERCENT_MAX = 95
 _PROTOTYPE_KEYS = ("__proto__", "constructor", "prototype")
 """Names that other readers of such a file could trip over; no tool has them."""
 
@@ -171,10 +184,10 @@ def _over(
 def _unknown(overrides: Mapping[str, Any]) -> list[str]:
     """The keys that mean nothing: in a file they are kept, from a program they are a slip."""
     problems = [f"{key} is unknown" for key in overrides if key not in _KEYS[""]]
-    approval = overrides.get("approval", {})
-    if isinstance(approval, Mapping):
-        known = (*_KEYS["approval"], "tools")
-        problems += [f"approval.{key} is unknown" for key in approval if key not in known]
+    for table in ("approval", "compaction"):
+        found = overrides.get(table, {})
+        if isinstance(found, Mapping):
+            problems += [f"{table}.{key} is unknown" for key in found if key not in _KEYS[table]]
     return problems
 
 
@@ -191,6 +204,7 @@ class _Reading:
             model=self._string(table, "model", "librarian") or "librarian",
             base_url=self._string(table, "base_url", ""),
             policy=self._policy(table),
+            compaction=self._compaction(table.get("compaction", {})),
             problems=tuple(self._problems),
         )
 
@@ -212,6 +226,36 @@ class _Reading:
             },
             working_dirs=self._working_dirs(approval.get("working_dirs", [])),
         )
+
+    def _compaction(self, table: Any) -> CompactionRules:
+        if not isinstance(table, Mapping):
+            self._problems.append("compaction is no table; the defaults are taken")
+            return CompactionRules()
+        usual = CompactionRules()
+        enabled = table.get("enabled", usual.enabled)
+        if not isinstance(enabled, bool):
+            self._problems.append(f"compaction.enabled is {enabled!r}, not true or false")
+            enabled = usual.enabled
+        percent = self._number(table, "threshold_percent", usual.threshold_percent)
+        if not THRESHOLD_PERCENT_MIN <= percent <= THRESHOLD_PERCENT_MAX:
+            said = f"between {THRESHOLD_PERCENT_MIN} and {THRESHOLD_PERCENT_MAX}"
+            self._problems.append(f"compaction.threshold_percent is {percent}, not {said}")
+            percent = min(max(percent, THRESHOLD_PERCENT_MIN), THRESHOLD_PERCENT_MAX)
+        model = table.get("model", "")
+        if not isinstance(model, str):
+            self._problems.append("compaction.model is no text; summaries are made by rule")
+            model = ""
+        window = self._number(table, "window", 0)
+        return CompactionRules(
+            enabled=enabled, threshold_percent=percent, model=model, window=window
+        )
+
+    def _number(self, table: Mapping[str, Any], key: str, default: int) -> int:
+        value = table.get(key, default)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        self._problems.append(f"compaction.{key} is {value!r}, no whole number; {default} is taken")
+        return default
 
     def _closed(self, problem: str) -> Policy:
         self._problems.append(f"{problem}; every call is asked for")
