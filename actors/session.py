@@ -4,6 +4,7 @@
     Vacant | Live -> Loading -> Draining -> Flushing -> Committing -> Live    a swap
     Live -> Parking -> LettingGo -> Parked -> Reopening -> Live               a park
     Live -> Reopening -> Live             the file was changed by another program
+    Live | Parked -> HandingOver -> Yielding -> Releasing -> Vacant           a handover
 
 ARCHITECTURE.md, section SessionActor.
 """
@@ -13,6 +14,15 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tenure.actors.session_appends import DiskOutcome, on_disk, take_append, take_settle
+from tenure.actors.session_handover import (
+    ask_again,
+    hand_over,
+    hand_over_parked,
+    on_released,
+    on_tools_seen,
+    on_yielded,
+    release_when_quiet,
+)
 from tenure.actors.session_reopening import (
     on_let_go,
     on_not_reopened,
@@ -28,6 +38,7 @@ from tenure.actors.session_state import (
     Committing,
     Draining,
     Flushing,
+    HandingOver,
     LettingGo,
     Live,
     Loading,
@@ -35,14 +46,17 @@ from tenure.actors.session_state import (
     Outdated,
     Parked,
     Parking,
+    Releasing,
     Reopening,
     Resume,
     Session,
     State,
+    ToolsWereLookedAt,
     TurnWasDrained,
     TurnWasLookedAt,
     Vacant,
     Waking,
+    Yielding,
     hold,
     widened,
 )
@@ -59,6 +73,7 @@ from tenure.actors.session_swap import (
 )
 from tenure.messages.base import Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
+from tenure.messages.handover import HandOverSession, SeatForgotten
 from tenure.messages.session import (
     AppendEntries,
     AppendUnknown,
@@ -98,7 +113,9 @@ from tenure.messages.turn import RunTurn, StopActiveTurn
 from tenure.runtime.owner import Owner
 from tenure.runtime.step import Held, Step, Taken
 
-SessionCommand = SwapCommand | AppendEntries | StartTurn | CancelTurn | SettleCalls | ParkSeat
+SessionCommand = (
+    SwapCommand | AppendEntries | StartTurn | CancelTurn | SettleCalls | ParkSeat | HandOverSession
+)
 
 
 def session_step(state: State, message: Message, taken: Taken) -> Step[State]:
@@ -108,7 +125,7 @@ def session_step(state: State, message: Message, taken: Taken) -> Step[State]:
             return on_get(state, taken)
         case OpenSession() | OpenNewSession() | ContinueSession() | AppendEntries():
             return on_command(state, message, taken)
-        case StartTurn() | CancelTurn() | SettleCalls() | ParkSeat():
+        case StartTurn() | CancelTurn() | SettleCalls() | ParkSeat() | HandOverSession():
             return on_command(state, message, taken)
         case OwnerStarted():
             return Step[State](Waking()).do(ReadSeat())
@@ -135,6 +152,10 @@ def on_end_of_wait(state: State, message: Message, taken: Taken) -> Step[State]:
             return resumed(on_seat_read(state, message))
         case Draining(), Answered(re=TurnWasDrained()):
             return on_drained(state, message.reply)
+        case HandingOver(), Answered(re=TurnWasDrained()):
+            return on_yielded(state, message.reply)
+        case HandingOver(), Answered(re=ToolsWereLookedAt()):
+            return on_tools_seen(state, message.reply)
         case Committing(), SeatNoted():
             return resumed(on_committed(state))
         case Committing(), SeatNotNoted(reason=reason):
@@ -145,6 +166,13 @@ def on_end_of_wait(state: State, message: Message, taken: Taken) -> Step[State]:
             if session_id != session.token.session_id:
                 return Step(state)
             return resumed(on_let_go(state))
+        case Releasing(), SeatForgotten():
+            # The transcript is let go of behind it, whatever became of the record.
+            return Step(state)
+        case Releasing(session=session), TranscriptClosed(session_id=session_id):
+            if session_id != session.token.session_id:
+                return Step(state)
+            return resumed(on_released(state))
         case _:
             return Step(state).answer(taken.asker, Unhandled(message=type(message).__name__))
 
@@ -168,14 +196,33 @@ def on_command(state: State, message: SessionCommand, taken: Taken) -> Step[Stat
             if isinstance(message, SettleCalls):
                 return _keep(state, take_settle(state.before, taken))
             return Step(hold(state, message, taken))
+        case HandingOver() | Yielding() | Releasing():
+            return on_command_in_handover(state, message, taken)
         case Waking() | Loading() | Committing() | Reopening() | Parking() | LettingGo():
             return Step(hold(state, message, taken))
         case Parked(session=session):
+            if isinstance(message, HandOverSession):
+                return hand_over_parked(state, message, taken)
             if isinstance(message, ParkSeat):
                 return Step[State](state).answer(taken.asker, SeatParked(token=session.token))
             return unpark(state, (Held(message, taken),))
         case _:
             assert_never(state)
+
+
+def on_command_in_handover(
+    state: HandingOver | Yielding | Releasing, message: SessionCommand, taken: Taken
+) -> Step[State]:
+    if isinstance(message, HandOverSession):
+        return ask_again(state, message, taken)
+    if isinstance(state, Releasing):
+        return Step(hold(state, message, taken))
+    # The turn that is being stopped writes its last entries now.
+    if isinstance(message, AppendEntries):
+        return _keep(state, _append(state.before, message, taken))
+    if isinstance(message, SettleCalls):
+        return _keep(state, take_settle(state.before, taken))
+    return Step(hold(state, message, taken))
 
 
 def on_live_command(live: Live, message: SessionCommand, taken: Taken) -> Step[State]:
@@ -190,6 +237,8 @@ def on_live_command(live: Live, message: SessionCommand, taken: Taken) -> Step[S
             return on_cancel_turn(live, message, taken)
         case ParkSeat():
             return park(live, taken)
+        case HandOverSession():
+            return hand_over(live, message, taken)
         case OpenSession() | OpenNewSession() | ContinueSession():
             return swap(live, message, taken)
 
@@ -235,6 +284,10 @@ def on_get(state: State, taken: Taken) -> Step[State]:
             | Committing(before=Live(session))
         ):
             view = _view(session, "swapping")
+        case HandingOver(before=Live(session)) | Yielding(before=Live(session)):
+            view = _view(session, "handing_over")
+        case Releasing(session):
+            view = _view(session, "handing_over")
         case Parked(session) | LettingGo(session):
             view = _view(session, "parked")
         case Vacant(reason):
@@ -280,8 +333,11 @@ def on_write_outcome(state: State, outcome: DiskOutcome, taken: Taken) -> Step[S
             return widened(step)
         case Loading(before=Live() as before) | Committing(before=Live() as before):
             return _keep(state, on_disk(before, outcome, taken))
-        case Draining(before=before):
+        case Draining(before=before) | HandingOver(before=before):
             return _keep(state, on_disk(before, outcome, taken))
+        case Yielding(before=before):
+            step = on_disk(before, outcome, taken)
+            return release_when_quiet(step.to(replace(state, before=step.state)))
         case Flushing(before=before):
             step = on_disk(before, outcome, taken)
             return commit_when_quiet(step.to(replace(state, before=step.state)))
@@ -310,8 +366,10 @@ def _stale(live: Live, taken: Taken) -> Step[State]:
     return Step[State](live).answer(taken.asker, Stale(current=live.session.token))
 
 
-def _keep(state: Loading | Draining | Flushing | Committing, step: Step[Live]) -> Step[State]:
-    """The old session went on under a swap: the swap keeps its place."""
+def _keep(
+    state: Loading | Draining | Flushing | Committing | HandingOver | Yielding, step: Step[Live]
+) -> Step[State]:
+    """The session went on under a swap or a handover, which keeps its place."""
     return step.to(replace(state, before=step.state))
 
 

@@ -168,6 +168,33 @@ class Committing(msgspec.Struct, frozen=True):
     held: tuple[Held, ...]
 
 
+class HandingOver(msgspec.Struct, frozen=True):
+    """Another process wants the session; the running turn is being stopped."""
+
+    before: Live
+    askers: tuple[AskId | None, ...]
+    """Who waits until the session is let go of."""
+    held: tuple[Held, ...] = ()
+
+
+class Yielding(msgspec.Struct, frozen=True):
+    """The turn has ended; its last entries are on their way to the file."""
+
+    before: Live
+    askers: tuple[AskId | None, ...]
+    queued: tuple[str, ...]
+    held: tuple[Held, ...]
+
+
+class Releasing(msgspec.Struct, frozen=True):
+    """Everything is written; file and claim are being let go of."""
+
+    session: Session
+    askers: tuple[AskId | None, ...]
+    queued: tuple[str, ...]
+    held: tuple[Held, ...]
+
+
 class Reopening(msgspec.Struct, frozen=True):
     """The seat's own session is loaded again: after a restart, a park or a change outside."""
 
@@ -207,6 +234,9 @@ State = (
     | Draining
     | Flushing
     | Committing
+    | HandingOver
+    | Yielding
+    | Releasing
     | Reopening
     | Parking
     | LettingGo
@@ -214,7 +244,19 @@ State = (
 )
 
 
-Holding = Waking | Loading | Draining | Flushing | Committing | Reopening | Parking | LettingGo
+Holding = (
+    Waking
+    | Loading
+    | Draining
+    | Flushing
+    | Committing
+    | HandingOver
+    | Yielding
+    | Releasing
+    | Reopening
+    | Parking
+    | LettingGo
+)
 """States in which a command waits."""
 
 
@@ -234,6 +276,10 @@ class TurnWasDrained(msgspec.Struct, frozen=True):
 
 class TurnWasLookedAt(msgspec.Struct, frozen=True):
     pass
+
+
+class ToolsWereLookedAt(msgspec.Struct, frozen=True):
+    """Whether tools hold a handover up."""
 
 
 # --- pure helpers ------------------------------------------------------------------------

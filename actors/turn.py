@@ -11,6 +11,7 @@ ARCHITECTURE.md, section TurnActor.
 
 from msgspec.structs import replace
 
+from tenure.actors.turn_drain import attach, detach, drain
 from tenure.actors.turn_end import after, ended_of, never_began, recover
 from tenure.actors.turn_model import call_model, delta, on_model_done, on_model_failed
 from tenure.actors.turn_saves import Saved, on_saved
@@ -32,7 +33,6 @@ from tenure.actors.turn_state import (
     Calling,
     CallsWereSettled,
     Drained,
-    Drainer,
     EndSaved,
     Finished,
     Idle,
@@ -44,13 +44,14 @@ from tenure.actors.turn_state import (
     ResultsSaved,
     Retrying,
     Run,
+    Running,
     State,
-    Stopped,
     StoppingModel,
     StoppingTools,
     Undecided,
+    ledger_of,
 )
-from tenure.actors.turn_stop import begin_stop, lose, stop
+from tenure.actors.turn_stop import stop
 from tenure.actors.turn_tools import applied, find, on_decided, on_tool_ended, superseded
 from tenure.messages.approval import (
     CallAllowed,
@@ -61,8 +62,9 @@ from tenure.messages.approval import (
 from tenure.messages.base import Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
 from tenure.messages.content import Usage
+from tenure.messages.handover import DetachSession
 from tenure.messages.session import CallsSettled
-from tenure.messages.tokens import TurnId, turn_number, turn_session
+from tenure.messages.tokens import CallId, TurnId, turn_number, turn_session
 from tenure.messages.turn import (
     AbandonDrain,
     AttachSession,
@@ -74,7 +76,6 @@ from tenure.messages.turn import (
     StopCause,
     StopTurn,
     TurnBusy,
-    TurnDrained,
     TurnEnded,
     TurnNotRunning,
     TurnNotStarted,
@@ -98,7 +99,9 @@ from tenure.runtime.step import Held, Step, Taken
 QUEUED_MAX = 100
 """Prompts that wait behind a running turn; a further one is refused."""
 
-TurnCommand = RunTurn | StopTurn | StopActiveTurn | DrainTurn | AbandonDrain | AttachSession
+TurnCommand = (
+    RunTurn | StopTurn | StopActiveTurn | DrainTurn | AbandonDrain | AttachSession | DetachSession
+)
 RunOutcome = (
     TurnPrepared
     | TurnNotPrepared
@@ -121,6 +124,7 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
             | DrainTurn()
             | AbandonDrain()
             | AttachSession()
+            | DetachSession()
         ):
             return on_command(state, message, taken)
         case GetTurn():
@@ -161,13 +165,15 @@ def on_command(state: State, message: TurnCommand, taken: Taken) -> Step[State]:
                 return Step[State](state).answer(taken.asker, TurnNotRunning(turn_id=None))
             return stop(state, cause, taken.asker, taken)
         case DrainTurn(cause=cause):
-            return on_drain(state, cause, taken)
+            return drain(state, cause, taken)
         case AbandonDrain():
             if isinstance(state, Drained) and state.cause != "shutdown":
                 return go_on(state.ledger, state.queue)
             return Step(state)
         case AttachSession():
-            return on_attach(state, message, taken)
+            return attach(state, message, taken)
+        case DetachSession():
+            return detach(state, taken)
 
 
 # --- starts and stops --------------------------------------------------------------------
@@ -176,7 +182,7 @@ def on_command(state: State, message: TurnCommand, taken: Taken) -> Step[State]:
 def on_run(state: Ready, message: RunTurn, taken: Taken) -> Step[State]:
     """A start whose token the SessionActor has checked."""
     turn = message.turn_id
-    ledger = _ledger_of(state)
+    ledger = ledger_of(state)
     early = early_stop(ledger, turn)
     here = counted(ledger, turn_session(turn), turn_number(turn))
     if early is not None:
@@ -211,39 +217,6 @@ def on_stop(state: Ready, message: StopTurn, taken: Taken) -> Step[State]:
     return stop(state, message.cause, taken.asker, taken)
 
 
-def on_drain(state: Ready, cause: StopCause, taken: Taken) -> Step[State]:
-    """Before a swap or the end: stop what runs, keep what waits, answer when nothing runs."""
-    match state:
-        case Idle(ledger):
-            drained = Drained(ledger, (), cause)
-            return Step[State](drained).answer(taken.asker, TurnDrained())
-        case Drained(ledger, queue, before):
-            texts = tuple(prompt.text for prompt in queue)
-            last = before if before == "shutdown" else cause
-            drained = Drained(ledger, queue, last)
-            return Step[State](drained).answer(taken.asker, TurnDrained(queued=texts))
-        case _:
-            return begin_stop(state, Stopped(cause), (Drainer(taken.asker, cause),), taken)
-
-
-def on_attach(state: Ready, message: AttachSession, taken: Taken) -> Step[State]:
-    """The seat's session, perhaps another one: what was held of the old one is over."""
-    ledger = counted(_ledger_of(state), message.session_id, message.last_turn)
-    match state:
-        case Idle():
-            return Step(Idle(ledger))
-        case Drained(queue=queue, cause=cause):
-            closing = Drained(ledger, (), cause)
-            step = Step[State](closing if cause == "shutdown" else Idle(ledger))
-            for prompt in queue:
-                ended = TurnEnded(turn_id=prompt.turn_id, stop_reason="stopped", cause="swap")
-                step = step.emit(ended)
-            return step
-        case _:
-            # The session was opened again under a running turn, whose token is stale now.
-            return lose(state, "the session was opened again while the turn ran", taken)
-
-
 def on_get(state: State, taken: Taken) -> Step[State]:
     name = type(state).__name__
     match state:
@@ -259,6 +232,7 @@ def on_get(state: State, taken: Taken) -> Step[State]:
                 turn_id=run.turn_id,
                 queued=tuple(prompt.text for prompt in run.queue),
                 usage=run.usage,
+                calls=_running(state),
             )
     return Step[State](state).answer(taken.asker, view)
 
@@ -340,8 +314,10 @@ def on_append_answered(state: State, saved: Saved, reply: Reply, taken: Taken) -
 # --- pure helpers ------------------------------------------------------------------------
 
 
-def _ledger_of(state: Ready) -> Ledger:
-    return state.ledger if isinstance(state, Idle | Drained) else state.run.ledger
+def _running(state: State) -> tuple[CallId, ...]:
+    if not isinstance(state, Acting | StoppingTools):
+        return ()
+    return tuple(call.call_id for call in state.calls if isinstance(call.status, Running))
 
 
 def _with_ledger(state: Ready, ledger: Ledger) -> Ready:
@@ -374,7 +350,7 @@ def _stop_other(
     state: Ready, message: StopTurn, running: TurnId | None, taken: Taken
 ) -> Step[State]:
     """Too late, or too early: an early stop is remembered and answers its start."""
-    ledger = _ledger_of(state)
+    ledger = ledger_of(state)
     turn = message.turn_id
     if has_come(ledger, turn):
         return Step[State](state).answer(taken.asker, TurnNotRunning(turn_id=running))

@@ -110,6 +110,7 @@ WHY: dict[StopCause, str] = {
     "approval": "the user stopped the turn when asked for approval",
     "budget": "the turn's budget was used up",
     "swap": "the seat changed to another session",
+    "handover": "the session was handed over to another process",
     "shutdown": "the host shut down",
     "loop_guard": "the turn repeated itself",
 }

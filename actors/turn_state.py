@@ -258,6 +258,10 @@ Ready = Idle | Drained | Busy
 State = Recovering | Ready
 
 
+def ledger_of(state: Ready) -> Ledger:
+    return state.ledger if isinstance(state, Idle | Drained) else state.run.ledger
+
+
 # --- what the owner wrote on its asks ----------------------------------------------------------
 
 

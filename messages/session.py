@@ -142,7 +142,7 @@ class SeatParked(Reply, frozen=True, kw_only=True):
     token: SessionToken
 
 
-SeatState = Literal["live", "swapping", "parked", "closed_for_writing"]
+SeatState = Literal["live", "swapping", "handing_over", "parked", "closed_for_writing"]
 
 
 class SessionView(Reply, frozen=True, kw_only=True):

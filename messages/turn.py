@@ -11,7 +11,7 @@ from tenure.messages.content import (
 )
 from tenure.messages.tokens import CallId, SessionId, SessionToken, TurnId
 
-StopCause = Literal["user", "approval", "budget", "swap", "shutdown", "loop_guard"]
+StopCause = Literal["user", "approval", "budget", "swap", "handover", "shutdown", "loop_guard"]
 
 TurnStopReason = Literal[
     "end_turn", "max_tokens", "stopped", "error", "loop_guard", "session_lost", "owner_lost"
@@ -104,7 +104,7 @@ class TurnStopping(Reply, frozen=True, kw_only=True):
 
 
 class TurnDrained(Reply, frozen=True, kw_only=True):
-    """Nothing runs, and nothing starts until `EndDrain`."""
+    """Nothing runs, and nothing starts until the swap or the handover is decided."""
 
     queued: tuple[str, ...] = ()
     """The texts that are held."""
@@ -115,6 +115,8 @@ class TurnView(Reply, frozen=True, kw_only=True):
     turn_id: TurnId | None
     queued: tuple[str, ...]
     usage: Usage
+    calls: tuple[CallId, ...] = ()
+    """The tool calls that run now."""
 
 
 # --- refusals --------------------------------------------------------------------------

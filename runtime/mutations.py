@@ -118,7 +118,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         invariant="TURN-9",
         name="a drain has a way of its own and stops nothing",
-        file="actors/turn.py",
+        file="actors/turn_drain.py",
         before="return begin_stop(state, Stopped(cause), (Drainer(taken.asker, cause),), taken)",
         after=(
             "drained = Drained(state.run.ledger, state.run.queue, cause)\n"

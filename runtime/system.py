@@ -19,6 +19,7 @@ from tenure.messages.approval import (
     RevokeSeatApprovals,
 )
 from tenure.messages.base import Command, Event, Outcome
+from tenure.messages.handover import DetachSession, ForgetSeat, HandOverSession
 from tenure.messages.models import Model
 from tenure.messages.session import (
     AppendEntries,
@@ -85,6 +86,7 @@ TAKEN_BY: Mapping[type[Command], Role] = {
     CancelTurn: "session",
     SettleCalls: "session",
     ParkSeat: "session",
+    HandOverSession: "session",
     GetSession: "session",
     RunTurn: "turn",
     StopTurn: "turn",
@@ -92,6 +94,7 @@ TAKEN_BY: Mapping[type[Command], Role] = {
     DrainTurn: "turn",
     AbandonDrain: "turn",
     AttachSession: "turn",
+    DetachSession: "turn",
     GetTurn: "turn",
     DecideCall: "approval",
     DecisionTaken: "approval",
@@ -115,6 +118,7 @@ BETWEEN_OWNERS: frozenset[type[Command]] = frozenset(
         DrainTurn,
         AbandonDrain,
         AttachSession,
+        DetachSession,
         SettleCalls,
         DecideCall,
         DecisionTaken,
@@ -203,6 +207,7 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         OpenTranscript: doors.transcripts.open,
         AppendRecords: doors.transcripts.append,
         NoteSeat: doors.transcripts.note_seat,
+        ForgetSeat: doors.transcripts.forget_seat,
         CloseTranscript: doors.transcripts.close,
         SettleTranscript: doors.transcripts.settle,
         PrepareTurn: prepare,

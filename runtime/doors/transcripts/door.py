@@ -7,6 +7,7 @@ import msgspec
 from tenure.messages.base import Outcome
 from tenure.messages.content import ChatMessage
 from tenure.messages.entries import Record, SessionInfoEntry
+from tenure.messages.handover import ForgetSeat, SeatForgotten
 from tenure.messages.session import SessionInUse
 from tenure.messages.tokens import EntryId, SessionId
 from tenure.messages.transcripts import (
@@ -43,7 +44,7 @@ from tenure.runtime.doors.transcripts.layout import Layout
 from tenure.runtime.doors.transcripts.live import LiveTranscript, Planned
 from tenure.runtime.doors.transcripts.newest import open_newest
 from tenure.runtime.doors.transcripts.opening import EpochRule, NotOpened, Opening, open_session
-from tenure.runtime.doors.transcripts.seats import read_seat, write_seat
+from tenure.runtime.doors.transcripts.seats import forget_seat, read_seat, write_seat
 from tenure.runtime.doors.transcripts.storage import (
     Changed,
     NotWritten,
@@ -120,6 +121,16 @@ class Transcripts:
             return SeatNotNoted(reason=f"the seat record was not written: {reason_of(error)}")
         self._noted.pop(context.seat, None)
         return SeatNoted()
+
+    async def forget_seat(self, effect: ForgetSeat, context: Context) -> Outcome:
+        """The seat has no session: a restart must find none."""
+        self._noted.pop(context.seat, None)
+        self._unwritten.pop(context.seat, None)
+        try:
+            await self._leaves.workers.run(forget_seat, self._ground, context.seat)
+        except OSError as error:
+            return SeatForgotten(reason=f"the seat record is still there: {reason_of(error)}")
+        return SeatForgotten()
 
     async def open(self, effect: OpenTranscript, context: Context) -> Outcome:
         """Open the target for this seat: `TranscriptOpened` or `TranscriptNotOpened`."""

@@ -37,3 +37,17 @@ def write_seat(ground: Ground, seat: str, session_id: SessionId) -> None:
     make_folders_durably(ground.leaves.files, folder_of(path))
     data = msgspec.json.encode(SeatRecord(session_id=session_id)) + b"\n"
     replace_durably(ground.leaves.files, path, data)
+
+
+def forget_seat(ground: Ground, seat: str) -> None:
+    """Remove a seat record, durably; harmless where there is none.
+
+    Raises:
+        OSError: it may still be in place.
+    """
+    path = ground.layout.seat(ground.host_id, seat)
+    try:
+        ground.leaves.files.remove(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    ground.leaves.files.sync_folder(folder_of(path))
