@@ -10,6 +10,7 @@ import asyncio
 import heapq
 from collections.abc import Callable
 from contextvars import Context, ContextVar
+from itertools import count
 from typing import Any, NoReturn
 
 from tenure.runtime.testing.choices import Chooser
@@ -21,8 +22,8 @@ PROCESS: ContextVar[SimProcess | None] = ContextVar("process", default=None)
 SOON_S = 1.0
 TIME_AHEAD_ONE_IN = 40
 """How often a timer that is due soon fires although there is work: work may be slow."""
-LONG_AHEAD_ONE_IN = 20_000
-"""The same for a timer that is not due soon: everything hangs until a deadline passes."""
+LONG_AHEAD_ONE_IN = 500
+"""How often of these a timer fires that is not due soon: everything hangs until a deadline."""
 
 START_MS = 1_700_000_000_000
 
@@ -33,6 +34,32 @@ class Stuck(Exception):
 
 class TooLong(Exception):
     """The run took more steps than it may: something goes round in a circle."""
+
+
+class SimTask(asyncio.Task[Any]):
+    """A task whose hash is not its address, so that a set of tasks has one order in every run."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, coro: Any, *, number: int, **options: Any) -> None:
+        self._number = number
+        super().__init__(coro, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class SimFuture(asyncio.Future[Any]):
+    """As `SimTask`."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int, loop: asyncio.AbstractEventLoop) -> None:
+        self._number = number
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self._number
 
 
 class SimLoop(asyncio.BaseEventLoop):
@@ -51,6 +78,21 @@ class SimLoop(asyncio.BaseEventLoop):
         self._until: float | None = None
         self.steps = 0
         self.wall_offset_ms = 0
+        self._numbers = count(1)
+        self.set_task_factory(self._new_task)
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def _new_task(self, _: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> SimTask:
+        return SimTask(coro, number=next(self._numbers), loop=self, **options)
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return SimFuture(next(self._numbers), self)
 
     def time(self) -> float:
         return self._now
@@ -92,16 +134,17 @@ class SimLoop(asyncio.BaseEventLoop):
                 return
         place = self._chooser.pick(len(ready)) if len(ready) > 1 else 0
         handle = ready.pop(place)
-        if handle._cancelled or not self._lives(handle):
-            return
-        handle._run()
+        if not handle._cancelled and self._lives(handle):
+            handle._run()
 
     def _time_runs_ahead(self) -> bool:
+        if not self._chooser.one_in(TIME_AHEAD_ONE_IN):
+            return False
         timer = self._next_timer()
         if timer is None:
             return False
         if timer.when() - self._now <= SOON_S:
-            return self._chooser.one_in(TIME_AHEAD_ONE_IN)
+            return True
         # A test that waits long gives up only when nothing moves any more.
         return _process_of(timer) is not None and self._chooser.one_in(LONG_AHEAD_ONE_IN)
 

@@ -90,6 +90,8 @@ class _Rule:
                 return True
             case "session":
                 return "/.tenure/sessions" in call.path
+            case "seat":
+                return "/.tenure/hosts/" in call.path
             case "claim":
                 return "/.tenure/claims/" in call.path
             case "settings":

@@ -6,7 +6,7 @@ code: it works out by itself what must be true, and says what is not.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -39,6 +39,9 @@ class Watcher:
 
     `host` names one run of one host: `a1`, and `a2` when it is started again.
     """
+
+    roles: ClassVar[tuple[str, ...]] = ()
+    """Whose steps it wants to see: `turn`, or `session` and others; empty for all."""
 
     def __init__(self) -> None:
         self.violations: list[Violation] = []
@@ -157,6 +160,7 @@ class HostObserver:
     def __init__(self, hooks: dict[str, list[Callable[..., None]]], host: str) -> None:
         self.host = host
         self._stepped = hooks["stepped"]
+        self._of_owner: dict[str, list[Callable[..., None]]] = {}
         self._raised = hooks["raised"]
         self._published = hooks["published"]
         self._effect_started = hooks["effect_started"]
@@ -165,7 +169,12 @@ class HostObserver:
     def stepped(
         self, owner: str, incarnation: int, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
-        for seen in self._stepped:
+        wanted = self._of_owner.get(owner)
+        if wanted is None:
+            role = owner.rpartition("/")[2]
+            wanted = [seen for seen in self._stepped if role in (_roles(seen) or (role,))]
+            self._of_owner[owner] = wanted
+        for seen in wanted:
             seen(self.host, owner, message, taken, step)
 
     def raised(self, owner: str, incarnation: int, message: Message, error: Exception) -> None:
@@ -183,3 +192,8 @@ class HostObserver:
     def effect_ended(self, owner: str, number: int, outcome: Outcome) -> None:
         for seen in self._effect_ended:
             seen(self.host, owner, number, outcome)
+
+
+def _roles(seen: Callable[..., None]) -> tuple[str, ...]:
+    watcher: Watcher = seen.__self__  # type: ignore[attr-defined]
+    return watcher.roles

@@ -70,6 +70,8 @@ class Op(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     client: int
     after_ms: int = 0
+    beside: bool = False
+    """The client does not wait for its end before it goes on."""
 
 
 class AtSeat(Op, frozen=True, kw_only=True):
@@ -145,6 +147,18 @@ class ChangeModel(Op, frozen=True, kw_only=True):
     host: int
 
 
+class Misroute(AtSeat, frozen=True, kw_only=True):
+    """A command that this owner does not take, past the host's own check."""
+
+    owner: Literal["session", "turn", "approval", "settings"]
+
+
+class Flood(AtSeat, frozen=True, kw_only=True):
+    """More commands at once than a mailbox holds."""
+
+    asks: int
+
+
 class ReadSessions(Op, frozen=True, kw_only=True):
     """A process that only reads lists and reads everything."""
 
@@ -177,11 +191,14 @@ TroubleKind = Literal[
 ]  # fmt: skip
 
 
+TroublePlace = Literal["session", "claim", "seat", "settings", "any"]
+
+
 class DiskTrouble(Op, frozen=True, kw_only=True):
     """The `nth` call from now that fits goes wrong."""
 
     kind: TroubleKind
-    at: Literal["session", "claim", "settings", "any"]
+    at: TroublePlace
     nth: int = 1
     for_ms: int = 0
     """How long a lasting fault lasts."""
@@ -206,7 +223,7 @@ class EditFile(Op, frozen=True, kw_only=True):
 
 AnyOp = (
     Prompt | StopNamed | StopUnnamed | Swap | Append | Park | Look | Answer | CloseSeat
-    | ChangeMode | ChangeRule | ChangeModel | ReadSessions
+    | ChangeMode | ChangeRule | ChangeModel | ReadSessions | Misroute | Flood
     | KillHost | CloseHost | StopProcess | PowerLoss | DiskTrouble | CrashOwner
     | ClockBack | EditFile
 )  # fmt: skip

@@ -31,7 +31,9 @@ from tenure.runtime.testing.workload import (
     ChangeModel,
     ChangeRule,
     CloseSeat,
+    Flood,
     Look,
+    Misroute,
     Park,
     Prompt,
     ReadSessions,
@@ -68,6 +70,13 @@ class Clients:
                 host, seat = await self._seat(op)
                 if seat in host.host.seats:
                     await self._run.world.inside(host.process, host.host.close_seat(seat))
+            case Misroute(owner=owner):
+                host, seat = await self._seat(op)
+                address = owner if owner == "settings" else f"{seat}/{owner}"
+                await host.ask_owner(address, WRONG[owner])
+            case Flood(asks=asks):
+                host, seat = await self._seat(op)
+                await asyncio.gather(*(host.ask(GetTurn(), seat) for _ in range(asks)))
             case AtSeat():
                 host, seat = await self._seat(op)
                 await host.ask(self._command(op, host, seat), seat)
@@ -281,6 +290,13 @@ class Clients:
             return
 
 
+WRONG: dict[str, Command] = {
+    "session": GetPolicy(),
+    "turn": GetSession(),
+    "approval": GetTurn(),
+    "settings": GetApprovals(),
+}
+"""Queries that these owners do not take."""
 LOOKS: dict[str, Command] = {
     "session": GetSession(),
     "turn": GetTurn(),

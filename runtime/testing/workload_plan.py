@@ -24,9 +24,11 @@ from tenure.runtime.testing.workload import (
     DiskTrouble,
     EditFile,
     Fail,
+    Flood,
     Garbage,
     KillHost,
     Look,
+    Misroute,
     Move,
     Park,
     Plan,
@@ -41,6 +43,7 @@ from tenure.runtime.testing.workload import (
     Swap,
     ToolUse,
     TroubleKind,
+    TroublePlace,
     Use,
 )
 
@@ -76,6 +79,29 @@ TROUBLES: tuple[TroubleKind, ...] = (
     "kill_before", "kill_during", "kill_after",
 )  # fmt: skip
 
+PLACES: tuple[tuple[TroublePlace, ...], ...] = (
+    ("session", "session", "session", "claim", "seat", "seat", "settings", "any"),
+    ("settings", "settings", "settings", "any"),
+)
+
+
+WEIGHTS = {
+    "prompt": 30.0, "stop": 8, "cancel": 4, "swap": 10, "append": 9, "park": 3, "look": 5,
+    "answer": 4, "close_seat": 2, "change": 3, "read": 1, "misroute": 0.5, "flood": 0,
+    "process": 4, "power": 2, "disk": 6, "crash": 3, "clock": 1, "edit": 2,
+}  # fmt: skip
+"""How often each operation comes in a usual run."""
+THEMES: dict[str, dict[str, float]] = {
+    "usual": {},
+    "swaps": {"swap": 30, "append": 25, "park": 8, "close_seat": 5, "disk": 10},
+    "approvals": {"prompt": 40, "answer": 15, "change": 12, "stop": 14, "swap": 8, "disk": 2},
+    "disk": {"append": 25, "disk": 22, "edit": 8, "swap": 14, "park": 6},
+    "owners": {"crash": 16, "process": 2, "power": 1},
+    "machine": {"process": 12, "power": 8, "read": 4, "disk": 12},
+    "settings": {"change": 30, "look": 14, "disk": 14, "crash": 6},
+}
+"""What some runs have more of: rare meetings need crowds."""
+
 
 def plan_of(seed: int) -> Plan:
     """What happens in the run of this seed."""
@@ -90,6 +116,8 @@ class _Planner:
         self._hosts = self._chance.choice((1, 2))
         self._seats = self._chance.choice((1, 1, 2, 3))
         self._clients = self._chance.randint(2, CLIENTS_MAX)
+        self._haste = self._chance.choice((0.0, 0.3, 0.7))
+        self._theme = self._chance.choice(tuple(THEMES))
         self._texts = 0
 
     def plan(self) -> Plan:
@@ -108,22 +136,27 @@ class _Planner:
         )
 
     def _op(self) -> AnyOp:
-        makers = (
-            (30, self._prompt), (8, self._stop), (4, self._cancel), (10, self._swap),
-            (9, self._append), (3, self._park), (5, self._look), (4, self._answer),
-            (2, self._close_seat), (3, self._change), (1, self._read),
-            (4, self._process), (2, self._power), (6, self._disk), (3, self._crash),
-            (1, self._clock), (2, self._edit),
-        )  # fmt: skip
-        makes: Sequence[Callable[[], AnyOp]] = [maker for _, maker in makers]
-        (make,) = self._chance.choices(makes, [weight for weight, _ in makers])
-        return make()
+        weights = WEIGHTS | THEMES[self._theme]
+        makes: dict[str, Callable[[], AnyOp]] = {
+            "prompt": self._prompt, "stop": self._stop, "cancel": self._cancel,
+            "swap": self._swap, "append": self._append, "park": self._park, "look": self._look,
+            "answer": self._answer, "close_seat": self._close_seat, "change": self._change,
+            "read": self._read, "misroute": self._misroute, "flood": self._flood,
+            "process": self._process, "power": self._power, "disk": self._disk,
+            "crash": self._crash, "clock": self._clock, "edit": self._edit,
+        }  # fmt: skip
+        (name,) = self._chance.choices(list(makes), [weights[name] for name in makes])
+        return makes[name]()
 
     def _one(self, things: Sequence[T]) -> T:
         return self._chance.choice(things)
 
     def _who(self) -> dict[str, Any]:
-        return {"client": self._chance.randrange(self._clients), "after_ms": self._one(PAUSES_MS)}
+        return {
+            "client": self._chance.randrange(self._clients),
+            "after_ms": self._one(PAUSES_MS),
+            "beside": self._chance.random() < self._haste,
+        }
 
     def _host(self) -> int:
         return self._chance.randrange(min(self._hosts, len(HOSTS)))
@@ -227,6 +260,15 @@ class _Planner:
     def _read(self) -> AnyOp:
         return ReadSessions(**self._who())
 
+    def _misroute(self) -> AnyOp:
+        owners: tuple[Literal["session", "turn", "approval", "settings"], ...] = (
+            "session", "turn", "approval", "settings",
+        )  # fmt: skip
+        return Misroute(**self._place(), owner=self._one(owners))
+
+    def _flood(self) -> AnyOp:
+        return Flood(**self._place(), asks=2_500)
+
     # --- accidents -------------------------------------------------------------------------------
 
     def _process(self) -> AnyOp:
@@ -246,7 +288,7 @@ class _Planner:
         return DiskTrouble(
             **self._who(),
             kind=self._one(TROUBLES),
-            at=self._one(("session", "session", "session", "claim", "settings", "any")),
+            at=self._one(PLACES[self._theme == "settings"]),
             nth=self._chance.randint(1, 6),
             for_ms=self._one((10, 200, 2_000)),
         )

@@ -62,7 +62,7 @@ class Run:
         self._moves = {op.text: op.moves for op in plan.ops if isinstance(op, Prompt)}
         world.watchers.add(self.board)
         world.disk.before = self._before
-        _put_files(world)
+        _put_files(world, plan)
 
     def _before(self, call: DiskCall) -> Fault | None:
         fault = self.troubles(call)
@@ -136,16 +136,25 @@ class Run:
         return list(by_client.values())
 
     async def _client(self, ops: Sequence[AnyOp]) -> None:
+        beside: list[asyncio.Task[None]] = []
         for op in ops:
             await self.world.clock.sleep(op.after_ms / 1000)
-            try:
-                if not await self.clients.do(op):
-                    await self.accidents.do(op)
-            except (ProcessEnded, HostClosed):
-                continue
-            except Refused as refused:
-                name = type(refused.reply).__name__
-                self.board.replies[name] += 1
+            if op.beside:
+                beside.append(asyncio.ensure_future(self._do(op)))
+            else:
+                await self._do(op)
+        for task in beside:
+            await task
+
+    async def _do(self, op: AnyOp) -> None:
+        try:
+            if not await self.clients.do(op):
+                await self.accidents.do(op)
+        except (ProcessEnded, HostClosed):
+            return
+        except Refused as refused:
+            name = type(refused.reply).__name__
+            self.board.replies[name] += 1
 
     async def _close_hosts(self) -> None:
         for host in self.hosts:
@@ -227,9 +236,12 @@ def run_plan(
     return outcome
 
 
-def _put_files(world: World) -> None:
+def _put_files(world: World, plan: Plan) -> None:
     disk = world.disk
     disk.put(f"{ROOT}/notes.md", b"line one\nsecond\n")
     disk.put(f"{ROOT}/sub/deep.md", b"a line deep below\n")
+    if plan.mutating != "ask":
+        text = f'# ours\n[approval]\nmutating = "{plan.mutating}"\n'
+        disk.put(f"{ROOT}/.tenure/settings.toml", text.encode())
     disk.put("/outside/secret.txt", b"SECRET\n")
     disk.put_link(f"{ROOT}/link", "/outside")

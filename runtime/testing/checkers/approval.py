@@ -118,6 +118,7 @@ class Denials(Checker):
     """A denial is a result for the model; only a stop stops the turn."""
 
     invariants = ("APPROVE-3",)
+    roles = ("turn",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,8 +127,6 @@ class Denials(Checker):
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
-        if role_of(owner) != "turn":
-            return
         reply = message.reply if isinstance(message, Answered) else None
         if isinstance(reply, CallStopped):
             self._stopped[host, owner] = True

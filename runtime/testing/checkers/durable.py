@@ -21,6 +21,7 @@ class Durable(Paths):
     """Looks at the durable bytes of the session whenever a model or a tool is called."""
 
     invariants = ("TURN-8",)
+    roles = ("session", "turn")
 
     def __init__(self) -> None:
         super().__init__()

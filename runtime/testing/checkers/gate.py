@@ -22,7 +22,7 @@ from tenure.messages.settings import Policy, PolicyChanged
 from tenure.messages.tokens import RequestId
 from tenure.messages.turn_effects import RunTool
 from tenure.runtime.step import AskId, Step, Taken
-from tenure.runtime.testing.checkers.base import Checker, Recent, role_of, seat_of
+from tenure.runtime.testing.checkers.base import Checker, Recent, seat_of
 
 Place = tuple[str, str]
 
@@ -43,6 +43,7 @@ class Gates(Checker):
     """Who allowed what: by the policy, by a grant of this session, or by an answer."""
 
     invariants = ("APPROVE-4",)
+    roles = ("approval",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,8 +55,6 @@ class Gates(Checker):
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
-        if role_of(owner) != "approval":
-            return
         if isinstance(message, OwnerStarted):
             self._gates[host, owner] = _Gate()
         gate = self._gates.setdefault((host, owner), _Gate())

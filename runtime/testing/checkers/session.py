@@ -250,6 +250,11 @@ class LiveSeats(Checker):
             case _:
                 pass
 
+    def raised(self, host: str, owner: str, message: Message, error: Exception) -> None:
+        # Its claim is given back before the next incarnation takes it again.
+        if role_of(owner) == "session":
+            self._let_go((host, seat_of(owner)))
+
     def host_closed(self, host: str) -> None:
         for place in [place for place in self._live.values() if place[0] == host]:
             self._let_go(place)

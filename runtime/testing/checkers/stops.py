@@ -8,6 +8,8 @@ from tenure.messages.approval import CallStopped
 from tenure.messages.base import Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted
 from tenure.messages.turn import (
+    AbandonDrain,
+    AttachSession,
     DrainTurn,
     RunTurn,
     StopActiveTurn,
@@ -20,7 +22,7 @@ from tenure.messages.turn import (
 )
 from tenure.messages.turn_effects import PrepareTurn
 from tenure.runtime.step import AskId, Step, Taken
-from tenure.runtime.testing.checkers.base import Checker, Recent, role_of
+from tenure.runtime.testing.checkers.base import Checker, Recent
 
 Place = tuple[str, str]
 
@@ -34,6 +36,8 @@ class _Seat(msgspec.Struct):
     may_end: dict[str, set[str]] = {}
     """Turn to the causes that were sent for it."""
     dropped: set[str] = set()
+    drained: str = ""
+    """The cause of a drain that is not over."""
     stops: dict[AskId, StopTurn | StopActiveTurn] = {}
 
 
@@ -41,6 +45,7 @@ class Stops(Checker):
     """Who stopped what: every stopped turn has a stop that named it, in its own seat."""
 
     invariants = ("TURN-2", "TURN-3", "TURN-9")
+    roles = ("turn",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,8 +56,6 @@ class Stops(Checker):
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
-        if role_of(owner) != "turn":
-            return
         if isinstance(message, OwnerStarted):
             self._seats[host, owner] = _Seat()
         seat = self._seats.setdefault((host, owner), _Seat())
@@ -88,8 +91,13 @@ class Stops(Checker):
                 if taken.asker is not None:
                     seat.stops[taken.asker] = message
             case DrainTurn(cause=cause):
+                seat.drained = cause
                 for turn in (seat.running, seat.preparing, *(turn for turn, _ in seat.queue)):
                     seat.may_end.setdefault(turn, set()).add(cause)
+            case AbandonDrain() | AttachSession():
+                seat.drained = ""
+            case RunTurn(turn_id=turn_id) if seat.drained:
+                seat.may_end.setdefault(turn_id, set()).add(seat.drained)
             case Answered(reply=CallStopped()):
                 for turn in (seat.running, *(turn for turn, _ in seat.queue)):
                     seat.may_end.setdefault(turn, set()).add("approval")

@@ -21,7 +21,7 @@ from tenure.messages.transcripts import (
     TranscriptOpened,
 )
 from tenure.runtime.step import AskId, Step, Taken
-from tenure.runtime.testing.checkers.base import Checker, role_of
+from tenure.runtime.testing.checkers.base import Checker
 from tenure.runtime.testing.checkers.content import (
     calls_and_results,
     content_of,
@@ -39,6 +39,7 @@ class Paths(Checker):
     """Where each session lies; files that something else changed are nobody's business."""
 
     invariants: ClassVar[tuple[str, ...]] = ()
+    roles: ClassVar[tuple[str, ...]] = ("session",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,8 +75,6 @@ class Receipts(Paths):
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
         super().stepped(host, owner, message, taken, step)
-        if role_of(owner) != "session":
-            return
         if isinstance(message, AppendEntries) and taken.asker is not None:
             self._asks[host, taken.asker] = message
         for asker, reply in step.replies:

@@ -10,7 +10,7 @@ from tenure.messages.tokens import SessionToken
 from tenure.messages.turn import RunTurn, TurnEnded, TurnNotStarted, TurnStarted
 from tenure.messages.turn_effects import CallModel, PrepareTurn
 from tenure.runtime.step import Forward, Step, Taken
-from tenure.runtime.testing.checkers.base import Checker, Recent, role_of, seat_of
+from tenure.runtime.testing.checkers.base import Checker, Recent, seat_of
 
 Place = tuple[str, str]
 
@@ -27,6 +27,7 @@ class Turns(Checker):
     """One turn at a time; what comes for one that is over changes nothing."""
 
     invariants = ("TURN-1", "TURN-4")
+    roles = ("turn",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,8 +37,6 @@ class Turns(Checker):
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
-        if role_of(owner) != "turn":
-            return
         seen = self._seen.setdefault((host, owner), _Seen())
         if isinstance(message, Outcome):
             turn = getattr(message, "turn_id", "")
