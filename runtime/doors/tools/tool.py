@@ -6,6 +6,7 @@ model what was wrong and what to do.  An embedder makes one of a plain function
 with `function_tool` (functions.py).
 """
 
+from functools import cache
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
@@ -108,8 +109,9 @@ def read_arguments(kind: type[A], call: ToolCall) -> A:
         ) from None
 
 
+@cache
 def parameters_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of a tool's argument struct, references resolved.
+    """The JSON Schema of a tool's argument struct, references resolved; not to be changed.
 
     Models and providers cope with a plain object schema; few follow `$ref`.
     """
