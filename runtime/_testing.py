@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tenure.runtime.doors.models.scripted import Scripted as Scripted
     from tenure.runtime.testing import conformance as conformance
+    from tenure.runtime.testing.checkers import Checker as Checker
+    from tenure.runtime.testing.checkers import all_checkers as all_checkers
+    from tenure.runtime.testing.checkers import message_checkers as message_checkers
+    from tenure.runtime.testing.checkers.content import durable_of as durable_of
     from tenure.runtime.testing.disk import MemoryDisk as MemoryDisk
     from tenure.runtime.testing.expect import EventLog as EventLog
     from tenure.runtime.testing.expect import events_of as events_of
@@ -17,8 +21,11 @@ if TYPE_CHECKING:
     from tenure.runtime.testing.expect import expect_reply as expect_reply
     from tenure.runtime.testing.expect import transcript_of as transcript_of
     from tenure.runtime.testing.explore import Client as Client
+    from tenure.runtime.testing.explore import Done as Done
     from tenure.runtime.testing.explore import Explored as Explored
     from tenure.runtime.testing.explore import Explorer as Explorer
+    from tenure.runtime.testing.explore import Finding as Finding
+    from tenure.runtime.testing.explore import Moment as Moment
     from tenure.runtime.testing.faulty_model import Faulty as Faulty
     from tenure.runtime.testing.leaves import memory_leaves as memory_leaves
     from tenure.runtime.testing.orders import OrderFailed as OrderFailed
@@ -38,6 +45,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Scripted": "tenure.runtime.doors.models.scripted",
+    "Checker": "tenure.runtime.testing.checkers",
+    "all_checkers": "tenure.runtime.testing.checkers",
+    "message_checkers": "tenure.runtime.testing.checkers",
+    "durable_of": "tenure.runtime.testing.checkers.content",
+    "Done": "tenure.runtime.testing.explore",
+    "Moment": "tenure.runtime.testing.explore",
+    "Finding": "tenure.runtime.testing.explore",
     "MemoryDisk": "tenure.runtime.testing.disk",
     "EventLog": "tenure.runtime.testing.expect",
     "events_of": "tenure.runtime.testing.expect",

@@ -45,13 +45,13 @@ def expect_event(events: Iterable[Event], kind: type[E], **fields: object) -> E:
         if isinstance(event, kind) and not _wrong(event, kind, fields):
             return event
     wanted = ", ".join([kind.__name__, *(f"{name}={value!r}" for name, value in fields.items())])
-    shown = "\n".join(f"  {_short(event)}" for event in seen) or "  none"
+    shown = "\n".join(f"  {short(event)}" for event in seen) or "  none"
     raise AssertionError(f"no event {wanted}; the events were:\n{shown}")
 
 
 def _wrong(message: msgspec.Struct, kind: type[Any], fields: dict[str, object]) -> str:
     if not isinstance(message, kind):
-        return f"expected {kind.__name__}, got {_short(message)}"
+        return f"expected {kind.__name__}, got {short(message)}"
     for name, value in fields.items():
         got = getattr(message, name)
         if got != value:
@@ -59,7 +59,7 @@ def _wrong(message: msgspec.Struct, kind: type[Any], fields: dict[str, object]) 
     return ""
 
 
-def _short(message: msgspec.Struct) -> str:
+def short(message: msgspec.Struct) -> str:
     """A message without what has its usual value."""
     fields = msgspec.structs.fields(message)
     values = {field.name: getattr(message, field.name) for field in fields}

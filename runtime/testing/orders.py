@@ -11,6 +11,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+import msgspec
+
+from tenure.runtime.testing.expect import short
 from tenure.runtime.testing.watch import Watcher
 from tenure.runtime.testing.world import World, simulate
 
@@ -118,6 +121,8 @@ def _names(order: Iterable[object]) -> list[str]:
 
 
 def _named(item: object) -> str:
-    """A function by its name, anything else as it shows itself."""
+    """A function by its name, a message without what is usual, anything else as it is."""
     name = getattr(item, "__name__", None)
-    return name if isinstance(name, str) else repr(item)
+    if isinstance(name, str):
+        return name
+    return short(item) if isinstance(item, msgspec.Struct) else str(item)

@@ -22,11 +22,8 @@ from tenure.runtime.testing.conformance.of_leaves import CLOCK, ENTROPY, PROCESS
 from tenure.runtime.testing.conformance.of_locks import LOCKS, LocksUnderTest
 from tenure.runtime.testing.conformance.of_model import MODEL, ModelUnderTest
 from tenure.runtime.testing.conformance.of_tool import TOOL, ToolUnderTest
-from tenure.runtime.testing.conformance.of_transcripts import (
-    TRANSCRIPTS,
-    TranscriptDoor,
-    TranscriptsUnderTest,
-)
+from tenure.runtime.testing.conformance.of_transcripts import TRANSCRIPTS, TranscriptsUnderTest
+from tenure.runtime.testing.conformance.transcript_seat import TranscriptDoor
 
 approver = APPROVER.run
 claims = CLAIMS.run

@@ -1,47 +1,41 @@
 """Conformance of the transcript door: where a SessionActor's session lives.
 
-The effects are those of `messages/session.py`; the door says what became of each.
+The effects are those of `messages/transcripts.py`; the door says what became of each.
 For a store of your own (a database, another format): what the kit asks is what a
 host relies on, and not how a file looks.
 """
 
-from collections.abc import Iterator
 from typing import Protocol
 
-import msgspec
-
-from tenure.messages.base import Outcome
 from tenure.messages.content import (
-    AssistantBlock,
-    AssistantMessage,
     ChatMessage,
-    TextBlock,
-    ToolCallBlock,
     ToolResultMessage,
-    UserMessage,
-    text_of,
 )
-from tenure.messages.entries import EntryBody, MessageEntry, Record
+from tenure.messages.entries import EntryBody
 from tenure.messages.session import SessionInUse, SessionNotFound
-from tenure.messages.transcripts import AppendRecords, ById, CloseTranscript, Fresh, Newest, NoteSeat, Opened, OpenTranscript, ReadSeat, RecordsAppended, RecordsRefused, SeatNoted, SeatRemembered, SeatVacant, SettleTranscript, Target, TranscriptClosed, TranscriptNotOpened, TranscriptOpened, TranscriptSettled
-from tenure.messages.tokens import EntryId, SessionId, SessionToken
-from tenure.runtime.doors.context import Context
-from tenure.runtime.testing.conformance.checks import Kit, fail, holds, same
-
-NOW_MS = 1_700_000_000_000
-
-
-class TranscriptDoor(Protocol):
-    """The transcript door of one host."""
-
-    async def open(self, effect: OpenTranscript, context: Context) -> Outcome: ...
-    async def append(self, effect: AppendRecords, context: Context) -> Outcome: ...
-    async def settle(self, effect: SettleTranscript, context: Context) -> Outcome: ...
-    async def close(self, effect: CloseTranscript, context: Context) -> Outcome: ...
-    async def read_seat(self, effect: ReadSeat, context: Context) -> Outcome: ...
-    async def note_seat(self, effect: NoteSeat, context: Context) -> Outcome: ...
-    async def release_seat(self, seat: str) -> None: ...
-    def context(self, session_id: SessionId) -> tuple[ChatMessage, ...]: ...
+from tenure.messages.tokens import EntryId, SessionId
+from tenure.messages.transcripts import (
+    ById,
+    Fresh,
+    Newest,
+    NoteSeat,
+    ReadSeat,
+    RecordsAppended,
+    RecordsRefused,
+    SeatNoted,
+    SeatRemembered,
+    SeatVacant,
+    TranscriptClosed,
+)
+from tenure.runtime.testing.conformance.checks import Kit, holds, same
+from tenure.runtime.testing.conformance.transcript_seat import (
+    SeatOnTest,
+    TranscriptDoor,
+    calls,
+    result,
+    shown,
+    user,
+)
 
 
 class TranscriptsUnderTest(Protocol):
@@ -68,109 +62,9 @@ TRANSCRIPTS: Kit[TranscriptsUnderTest] = Kit("transcripts")
 _check = TRANSCRIPTS.check
 
 
-class _Seat:
-    """A seat of a host, that keeps leaf and count as its SessionActor would."""
-
-    def __init__(self, door: TranscriptDoor, name: str = "main") -> None:
-        self.door = door
-        self.context = Context(owner=f"{name}/session", seat=name, progress=lambda outcome: None)
-        self.opened: Opened | None = None
-        self.leaf: EntryId | None = None
-        self.seq = 0
-
-    async def open(self, target: Target) -> Opened:
-        outcome = await self.door.open(OpenTranscript(target=target), self.context)
-        if not isinstance(outcome, TranscriptOpened):
-            fail(f"{_shown(target)} was not opened: {_shown(outcome)}")
-        return self._take(outcome.opened)
-
-    async def refused(self, target: Target) -> msgspec.Struct:
-        outcome = await self.door.open(OpenTranscript(target=target), self.context)
-        if not isinstance(outcome, TranscriptNotOpened):
-            fail(f"{_shown(target)} was opened: {_shown(outcome)}")
-        return outcome.refusal
-
-    @property
-    def token(self) -> SessionToken:
-        assert self.opened is not None
-        return self.opened.token
-
-    async def try_append(self, *bodies: EntryBody, after: EntryId | None, key: str = "") -> Outcome:
-        records = tuple(self._records(bodies, after, key))
-        effect = AppendRecords(token=self.token, after=after, records=records)
-        outcome = await self.door.append(effect, self.context)
-        if isinstance(outcome, RecordsAppended):
-            self.leaf, self.seq = records[-1].id, records[-1].seq
-        return outcome
-
-    async def append(self, *bodies: EntryBody, key: str = "") -> None:
-        outcome = await self.try_append(*bodies, after=self.leaf, key=key)
-        if not isinstance(outcome, RecordsAppended):
-            fail(f"an append behind the leaf was not taken: {_shown(outcome)}")
-
-    async def close(self) -> Outcome:
-        effect = CloseTranscript(session_id=self.token.session_id)
-        return await self.door.close(effect, self.context)
-
-    async def settle(self) -> Opened:
-        outcome = await self.door.settle(SettleTranscript(token=self.token), self.context)
-        if not isinstance(outcome, TranscriptSettled):
-            fail(f"a live session was not settled: {_shown(outcome)}")
-        return self._take(outcome.opened)
-
-    @property
-    def messages(self) -> tuple[ChatMessage, ...]:
-        return self.door.context(self.token.session_id)
-
-    @property
-    def texts(self) -> list[str]:
-        return [text_of(message) for message in self.messages]
-
-    def _take(self, opened: Opened) -> Opened:
-        self.opened, self.leaf, self.seq = opened, opened.leaf, opened.seq
-        return opened
-
-    def _records(
-        self, bodies: tuple[EntryBody, ...], after: EntryId | None, key: str
-    ) -> Iterator[Record]:
-        parent = after
-        for place, body in enumerate(bodies, 1):
-            entry_id = EntryId(f"{self.token.epoch:04x}{self.seq + place:012x}")
-            yield Record(
-                id=entry_id,
-                parent_id=parent,
-                timestamp_ms=NOW_MS + self.seq + place,
-                seq=self.seq + place,
-                turn=1,
-                key=key,
-                body=body,
-            )
-            parent = entry_id
-
-
-def _user(text: str) -> MessageEntry:
-    return MessageEntry(message=UserMessage(content=text, timestamp=NOW_MS))
-
-
-def _calls(*ids: str) -> MessageEntry:
-    calls = tuple(ToolCallBlock(id=call, name="read", arguments={}) for call in ids)
-    content: tuple[AssistantBlock, ...] = (TextBlock(text="look"), *calls)
-    return MessageEntry(message=AssistantMessage(content=content, stop_reason="toolUse"))
-
-
-def _result(call: str) -> MessageEntry:
-    content = (TextBlock(text="found"),)
-    message = ToolResultMessage(tool_call_id=call, tool_name="read", content=content)
-    return MessageEntry(message=message)
-
-
-def _shown(value: object) -> str:
-    return repr(value)[:300]
-
-
-async def _session(at: TranscriptsUnderTest, *bodies: EntryBody) -> tuple[_Seat, SessionId]:
+async def _session(at: TranscriptsUnderTest, *bodies: EntryBody) -> tuple[SeatOnTest, SessionId]:
     """A seat of a new host with a session that has these entries."""
-    seat = _Seat(at.host())
+    seat = SeatOnTest(at.host())
     await seat.open(Fresh())
     if bodies:
         await seat.append(*bodies)
@@ -194,10 +88,10 @@ async def a_new_session_is_empty_and_has_an_epoch(at: TranscriptsUnderTest) -> N
 @_check
 async def what_was_appended_is_there_for_the_next_host(at: TranscriptsUnderTest) -> None:
     """The same entries in the same order, with the same leaf."""
-    seat, session_id = await _session(at, _user("one"), _user("two"))
-    await seat.append(_user("three"))
+    seat, session_id = await _session(at, user("one"), user("two"))
+    await seat.append(user("three"))
     await seat.close()
-    other = _Seat(at.host())
+    other = SeatOnTest(at.host())
     opened = await other.open(ById(session_id=session_id))
     same("the texts", other.texts, ["one", "two", "three"])
     same("the leaf", opened.leaf, seat.leaf)
@@ -209,18 +103,18 @@ async def a_session_that_nobody_made_is_not_found(at: TranscriptsUnderTest) -> N
     """It is refused, and not made."""
     nobody = ById(session_id=SessionId("0b54cc8e-6f8b-4a5e-9d51-5e5a1f9f6a01"))
     for _ in range(2):
-        refusal = await _Seat(at.host()).refused(nobody)
-        holds(isinstance(refusal, SessionNotFound), f"refused with {_shown(refusal)}")
+        refusal = await SeatOnTest(at.host()).refused(nobody)
+        holds(isinstance(refusal, SessionNotFound), f"refused with {shown(refusal)}")
 
 
 @_check
 async def the_newest_session_that_is_free_is_the_one_to_continue(at: TranscriptsUnderTest) -> None:
     """One that another host has open is passed over; where none is free a new one begins."""
-    busy, busy_id = await _session(at, _user("busy"))
-    opened = await _Seat(at.host()).open(Newest())
+    busy, busy_id = await _session(at, user("busy"))
+    opened = await SeatOnTest(at.host()).open(Newest())
     holds(opened.token.session_id != busy_id, "a session that another host has open was opened")
     await busy.close()
-    again = await _Seat(at.host()).open(Newest())
+    again = await SeatOnTest(at.host()).open(Newest())
     same("the session once it is free", again.token.session_id, busy_id)
 
 
@@ -230,19 +124,19 @@ async def the_newest_session_that_is_free_is_the_one_to_continue(at: Transcripts
 @_check
 async def a_session_is_live_in_one_seat_of_one_host(at: TranscriptsUnderTest) -> None:
     """A second host is refused, and so is a second seat of the same."""
-    seat, session_id = await _session(at, _user("one"))
+    seat, session_id = await _session(at, user("one"))
     target = ById(session_id=session_id)
-    for who, other in (("host", _Seat(at.host())), ("seat", _Seat(seat.door, "second"))):
+    for who, other in (("host", SeatOnTest(at.host())), ("seat", SeatOnTest(seat.door, "second"))):
         refusal = await other.refused(target)
-        holds(isinstance(refusal, SessionInUse), f"a second {who}: {_shown(refusal)}")
+        holds(isinstance(refusal, SessionInUse), f"a second {who}: {shown(refusal)}")
 
 
 @_check
 async def a_dead_holders_session_is_free_at_a_higher_epoch(at: TranscriptsUnderTest) -> None:
     """Its old token is stale for ever."""
-    seat, session_id = await _session(at, _user("one"))
+    seat, session_id = await _session(at, user("one"))
     at.kill(seat.door)
-    opened = await _Seat(at.host()).open(ById(session_id=session_id))
+    opened = await SeatOnTest(at.host()).open(ById(session_id=session_id))
     before = seat.token.epoch
     holds(opened.token.epoch > before, f"epoch {opened.token.epoch} after {before}")
 
@@ -250,11 +144,11 @@ async def a_dead_holders_session_is_free_at_a_higher_epoch(at: TranscriptsUnderT
 @_check
 async def every_change_of_hands_has_an_epoch_of_its_own(at: TranscriptsUnderTest) -> None:
     """Also in order, and never the same twice."""
-    seat, session_id = await _session(at, _user("one"))
+    seat, session_id = await _session(at, user("one"))
     epochs = [seat.token.epoch]
     for _ in range(3):
         await seat.close()
-        seat = _Seat(at.host())
+        seat = SeatOnTest(at.host())
         epochs.append((await seat.open(ById(session_id=session_id))).token.epoch)
     same("the epochs, sorted and without repeats", sorted(set(epochs)), epochs)
 
@@ -262,18 +156,18 @@ async def every_change_of_hands_has_an_epoch_of_its_own(at: TranscriptsUnderTest
 @_check
 async def a_released_seat_lets_go_of_everything(at: TranscriptsUnderTest) -> None:
     """A restarted owner's sessions must be free to be opened again."""
-    seat, session_id = await _session(at, _user("one"))
+    seat, session_id = await _session(at, user("one"))
     await seat.door.release_seat("main")
-    await _Seat(at.host()).open(ById(session_id=session_id))
+    await SeatOnTest(at.host()).open(ById(session_id=session_id))
 
 
 @_check
 async def closing_what_is_not_open_is_harmless(at: TranscriptsUnderTest) -> None:
     """A close that is repeated after a crash must not fail."""
-    seat, _ = await _session(at, _user("one"))
+    seat, _ = await _session(at, user("one"))
     for _ in range(2):
         outcome = await seat.close()
-        holds(isinstance(outcome, TranscriptClosed), f"a close ended in {_shown(outcome)}")
+        holds(isinstance(outcome, TranscriptClosed), f"a close ended in {shown(outcome)}")
 
 
 # --- appending ------------------------------------------------------------------------------
@@ -284,16 +178,16 @@ async def an_append_behind_another_entry_is_refused_and_leaves_nothing(
     at: TranscriptsUnderTest,
 ) -> None:
     """Compare and append: two writers never make two chains."""
-    seat, session_id = await _session(at, _user("one"), _user("two"))
+    seat, session_id = await _session(at, user("one"), user("two"))
     leaf = seat.leaf
     for after in (None, EntryId("00000000deadbeef")):
-        outcome = await seat.try_append(_user("astray"), after=after)
-        holds(isinstance(outcome, RecordsRefused), f"an append after {after}: {_shown(outcome)}")
+        outcome = await seat.try_append(user("astray"), after=after)
+        holds(isinstance(outcome, RecordsRefused), f"an append after {after}: {shown(outcome)}")
     same("the texts after the refusal", seat.texts, ["one", "two"])
-    outcome = await seat.try_append(_user("three"), after=leaf)
-    holds(isinstance(outcome, RecordsAppended), f"the right append then: {_shown(outcome)}")
+    outcome = await seat.try_append(user("three"), after=leaf)
+    holds(isinstance(outcome, RecordsAppended), f"the right append then: {shown(outcome)}")
     await seat.close()
-    other = _Seat(at.host())
+    other = SeatOnTest(at.host())
     await other.open(ById(session_id=session_id))
     same("the texts on the storage", other.texts, ["one", "two", "three"])
 
@@ -301,21 +195,21 @@ async def an_append_behind_another_entry_is_refused_and_leaves_nothing(
 @_check
 async def an_append_to_a_session_of_another_seat_is_refused(at: TranscriptsUnderTest) -> None:
     """Only the seat that has it open writes it."""
-    seat, _ = await _session(at, _user("one"))
-    other = _Seat(seat.door, "second")
+    seat, _ = await _session(at, user("one"))
+    other = SeatOnTest(seat.door, "second")
     other.opened, other.seq = seat.opened, seat.seq
-    outcome = await other.try_append(_user("foreign"), after=seat.leaf)
-    holds(isinstance(outcome, RecordsRefused), f"it ended in {_shown(outcome)}")
+    outcome = await other.try_append(user("foreign"), after=seat.leaf)
+    holds(isinstance(outcome, RecordsRefused), f"it ended in {shown(outcome)}")
     same("the texts", seat.texts, ["one"])
 
 
 @_check
 async def a_receipt_is_given_when_it_is_durable(at: TranscriptsUnderTest) -> None:
     """After a power loss everything is there that was receipted, in a new session too."""
-    seat, session_id = await _session(at, _user("one"))
-    await seat.append(_user("two"), _user("three"))
+    seat, session_id = await _session(at, user("one"))
+    await seat.append(user("two"), user("three"))
     at.lose_power()
-    other = _Seat(at.host())
+    other = SeatOnTest(at.host())
     await other.open(ById(session_id=session_id))
     same("the texts after the power loss", other.texts, ["one", "two", "three"])
 
@@ -324,10 +218,10 @@ async def a_receipt_is_given_when_it_is_durable(at: TranscriptsUnderTest) -> Non
 async def idempotency_keys_are_kept_with_their_entries(at: TranscriptsUnderTest) -> None:
     """A repeat after a crash must get the first answer."""
     seat, session_id = await _session(at)
-    await seat.append(_user("one"), key="key-1")
+    await seat.append(user("one"), key="key-1")
     entry = seat.leaf
     at.kill(seat.door)
-    opened = await _Seat(at.host()).open(ById(session_id=session_id))
+    opened = await SeatOnTest(at.host()).open(ById(session_id=session_id))
     same("the keys of the session", opened.keys, (("key-1", (entry,), 1),))
 
 
@@ -337,27 +231,27 @@ async def idempotency_keys_are_kept_with_their_entries(at: TranscriptsUnderTest)
 @_check
 async def a_torn_end_loses_no_whole_entry_and_is_never_served(at: TranscriptsUnderTest) -> None:
     """A crash in a write leaves half a record; the session goes on behind the last whole one."""
-    seat, session_id = await _session(at, _user("one"))
+    seat, session_id = await _session(at, user("one"))
     assert seat.opened is not None
     path = seat.opened.path
-    await seat.append(_user("two"))
+    await seat.append(user("two"))
     at.kill(seat.door)
     at.tear(path, 5)
-    other = _Seat(at.host())
+    other = SeatOnTest(at.host())
     opened = await other.open(ById(session_id=session_id))
     same("the texts behind the tear", other.texts, ["one"])
     holds(opened.damage.count > 0, "the damage is not counted, so nobody is told")
-    await other.append(_user("three"))
+    await other.append(user("three"))
     same("the texts after the next append", other.texts, ["one", "three"])
 
 
 @_check
 async def a_call_without_a_result_gets_one_when_opened_again(at: TranscriptsUnderTest) -> None:
     """A provider refuses a conversation with an open call; it is settled once, not twice."""
-    seat, session_id = await _session(at, _user("go"), _calls("c1", "c2"), _result("c1"))
+    seat, session_id = await _session(at, user("go"), calls("c1", "c2"), result("c1"))
     at.kill(seat.door)
     for expected in (1, 0):
-        other = _Seat(at.host())
+        other = SeatOnTest(at.host())
         opened = await other.open(ById(session_id=session_id))
         same("calls that were settled while opening", opened.settled, expected)
         same("calls with a result", _settled(other.messages), ["c1", "c2"])
@@ -367,12 +261,12 @@ async def a_call_without_a_result_gets_one_when_opened_again(at: TranscriptsUnde
 @_check
 async def a_live_session_is_settled_when_asked(at: TranscriptsUnderTest) -> None:
     """A turn that lost an append has its open calls settled before anything else starts."""
-    seat, _ = await _session(at, _user("go"), _calls("c1", "c2"))
+    seat, _ = await _session(at, user("go"), calls("c1", "c2"))
     opened = await seat.settle()
     same("calls that were settled", opened.settled, 2)
     same("calls with a result", _settled(seat.messages), ["c1", "c2"])
     same("epoch", opened.token, seat.token)
-    await seat.append(_user("on"))
+    await seat.append(user("on"))
 
 
 def _settled(messages: tuple[ChatMessage, ...]) -> list[str]:
@@ -385,12 +279,12 @@ def _settled(messages: tuple[ChatMessage, ...]) -> list[str]:
 @_check
 async def a_seat_is_remembered_within_its_host_and_by_no_other(at: TranscriptsUnderTest) -> None:
     """A restarted owner finds its session; a new host starts with empty seats."""
-    seat, session_id = await _session(at, _user("one"))
+    seat, session_id = await _session(at, user("one"))
     before = await seat.door.read_seat(ReadSeat(), seat.context)
-    holds(isinstance(before, SeatVacant), f"before it was noted: {_shown(before)}")
+    holds(isinstance(before, SeatVacant), f"before it was noted: {shown(before)}")
     noted = await seat.door.note_seat(NoteSeat(session_id=session_id), seat.context)
-    holds(isinstance(noted, SeatNoted), f"the note ended in {_shown(noted)}")
+    holds(isinstance(noted, SeatNoted), f"the note ended in {shown(noted)}")
     read = await seat.door.read_seat(ReadSeat(), seat.context)
     same("the seat's session", read, SeatRemembered(session_id=session_id))
     other = await at.host().read_seat(ReadSeat(), seat.context)
-    holds(isinstance(other, SeatVacant), f"another host's seat of this name: {_shown(other)}")
+    holds(isinstance(other, SeatVacant), f"another host's seat of this name: {shown(other)}")
