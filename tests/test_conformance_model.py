@@ -1,9 +1,11 @@
 """The conformance kit of models: ours pass, and broken ones fail with their reasons."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from importlib.util import find_spec
 
 import pytest
+from provider_world import KEYS, Server, running_server
 
 from tenure.messages.content import UserMessage
 from tenure.messages.models import (
@@ -16,6 +18,7 @@ from tenure.messages.models import (
     ModelToolCall,
 )
 from tenure.runtime.doors.models.librarian.model import librarian
+from tenure.runtime.doors.models.names import parsed
 from tenure.runtime.doors.models.scripted import Scripted
 from tenure.runtime.testing import conformance
 from tenure.runtime.testing.conformance import Check, ModelUnderTest
@@ -66,6 +69,39 @@ def test_our_models_keep_the_contract(
     make: Callable[[], Model], check: Check[ModelUnderTest]
 ) -> None:
     check(under_test(make()))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running_server() as started:
+        yield started
+
+
+@pytest.mark.real
+@pytest.mark.skipif(find_spec("pydantic_ai") is None, reason="needs the extra tenure[models]")
+@pytest.mark.parametrize(
+    ("interface", "well", "stalled", "failing"),
+    [
+        ("chat", "well", "stall", "down"),
+        ("anthropic", "thinker", "stall-claude", "overloaded"),
+    ],
+)
+def test_the_models_of_providers_keep_the_contract(
+    server: Server, interface: str, well: str, stalled: str, failing: str
+) -> None:
+    from tenure.runtime.doors.models.provider_calls import ProviderModel
+
+    def model(named: str) -> Model:
+        text: str = getattr(server, interface)(named)
+        return ProviderModel(parsed(text), KEYS)
+
+    def make() -> ModelUnderTest:
+        return ModelUnderTest(
+            model=model(well), stalled=model(stalled), failing=model(failing), request=REQUEST
+        )
+
+    report = conformance.model(make)
+    assert report.ok, str(report)
 
 
 # --- broken ones -------------------------------------------------------------------------------

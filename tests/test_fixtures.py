@@ -15,7 +15,7 @@ import pytest
 
 from tenure.messages.session import GetSession, SessionView
 from tenure.messages.turn import TurnEnded
-from tenure.testing import Scripted, events_of, expect_event, expect_reply, transcript_of
+from tenure.testing import Scripted, Watcher, events_of, expect_event, expect_reply, transcript_of
 
 
 @pytest.fixture
@@ -41,6 +41,20 @@ def test_of_three_seeds(world):
 def test_that_fails_at_seed_2(world, host):
     events = world.run(host.prompt("hi"))
     expect_event(events, TurnEnded, stop_reason="end_turn" if world.seed != 2 else "error")
+
+
+class Suspicious(Watcher):
+    def finished(self):
+        if self.disk.processes.state(self.process) == "running":
+            self.report("HOUSE-1", "a host was left running")
+
+    def host_started(self, host, process):
+        self.process = process
+
+
+def test_that_a_watcher_fails(world):
+    world.watchers.add(Suspicious())
+    world.run(world.host().seat())
 
 
 def test_without_a_world():
@@ -79,7 +93,9 @@ def run(tests: Path, *options: str) -> subprocess.CompletedProcess[str]:
 def test_each_test_with_a_world_runs_once_with_seed_0_and_its_marker_says_more(
     tests: Path,
 ) -> None:
-    ran = run(tests, "--strict-markers", "-vv")
+    ran = run(
+        tests, "--strict-markers", "-vv", "--deselect", "test_mine.py::test_that_a_watcher_fails"
+    )
     assert ran.returncode == 0, ran.stdout
     seeds = {"mine.py::test_a_prompt": 1, "mine.py::test_of_three_seeds": 3, "page.py::test_a": 1}
     assert {name: ran.stdout.count(f"test_{name}") for name in seeds} == seeds, ran.stdout
@@ -90,12 +106,13 @@ def test_each_test_with_a_world_runs_once_with_seed_0_and_its_marker_says_more(
 def test_a_failure_says_its_seed_and_the_line_that_runs_it_again(tests: Path) -> None:
     ran = run(tests, "test_mine.py", "--tenure-seeds", "4")
     assert ran.returncode == 1
-    assert "1 failed, 12 passed" in ran.stdout
+    assert "5 failed, 12 passed in" in ran.stdout
     assert "seed 2\n" in ran.stdout
     again = "pytest 'test_mine.py::test_that_fails_at_seed_2' --tenure-seed 2"
     assert again in ran.stdout
     assert "no event TurnEnded, stop_reason='error'; the events were:" in ran.stdout
     assert "TurnEnded(turn_id=" in ran.stdout
+    assert ran.stdout.count("HOUSE-1: a host was left running") >= 4
 
     alone = run(tests, "test_mine.py::test_that_fails_at_seed_2", "--tenure-seed", "2")
     assert "1 failed" in alone.stdout

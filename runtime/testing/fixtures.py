@@ -84,6 +84,19 @@ def host(world: World, host_options: Mapping[str, Any]) -> SimHost:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """What watchers found fails the test itself, and not its tear-down."""
+    done = yield
+    made = pyfuncitem.funcargs.get("world")
+    if isinstance(made, World):
+        try:
+            made.watchers.finish()
+        finally:
+            made.watchers.all.clear()
+    return done
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:

@@ -1,7 +1,7 @@
 """One request to a provider, streamed.  Imports pydantic-ai; see providers.py."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -66,8 +66,12 @@ class ProviderModel:
     async def __call__(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         key = self._key()
         try:
-            async with self._library_model(key) as model:
-                async for event in self._events(model, request):
+            async with (
+                self._library_model(key) as model,
+                # A reader that leaves early closes the stream before its connection.
+                aclosing(self._events(model, request)) as events,
+            ):
+                async for event in events:
                     yield event
         except ModelCallError:
             raise
@@ -107,8 +111,8 @@ class ProviderModel:
                 function_tools=library_tools(request.tools), allow_text_output=True
             ),
         )
-        async with stream as response:
-            async for event in _readable(response):
+        async with stream as response, aclosing(_readable(response)) as readable:
+            async for event in readable:
                 piece = _piece(event)
                 if piece is not None:
                     yield piece
