@@ -128,6 +128,7 @@ class SimHost:
     async def close(self) -> None:
         """End the process in order."""
         if self._entering is not None and self.alive:
+            await asyncio.shield(self._entering)
             await self._world.inside(self.process, self.host.close())
             self._world.watchers.tell("host_closed", self.run_name)
         self._world.end(self.process)
@@ -223,18 +224,17 @@ class World:
     def kill(self, process: SimProcess) -> None:
         """End a process at once; whoever waits for it is told."""
         if process not in self._dead:
-            self._dead.add(process)
             self.watchers.tell("process_died", process.name)
+        self.end(process)
+
+    def end(self, process: SimProcess) -> None:
+        """A process is over; what still waits for it is told."""
+        self._dead.add(process)
         self.disk.processes.kill(process.name)
         waiting, self._waiting[process] = self._waiting[process], set()
         for future in waiting:
             if not future.done():
-                future.set_exception(ProcessEnded(f"process {process.name.pid} was killed"))
-
-    def end(self, process: SimProcess) -> None:
-        """A process is over by itself."""
-        self._dead.add(process)
-        self.disk.processes.kill(process.name)
+                future.set_exception(ProcessEnded(f"process {process.name.pid} has ended"))
 
     def power_loss(self, fate: Fate | None = None) -> None:
         """Every process dies, and what was not synced is kept, lost or torn."""

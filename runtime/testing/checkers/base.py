@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from typing import ClassVar, Generic, TypeVar
 
-from tenure.messages.tokens import HOST_ROLES, Role
+from tenure.messages.tokens import HOST_ROLES, Role, SessionId, TurnId, turn_session
 from tenure.runtime.testing.watch import Watcher
 
 K = TypeVar("K", bound=Hashable)
@@ -29,6 +29,19 @@ class Recent(dict[K, V], Generic[K, V]):
         super().__setitem__(key, value)
         if len(self) > KEPT_MAX:
             del self[next(iter(self))]
+
+
+class Over(Recent[tuple[str, TurnId], bool]):
+    """Turns that are over, by host, and whether they had started.
+
+    The number of a turn that never started is not on disk: when its session is
+    opened again, another turn may get it.
+    """
+
+    def reopened(self, host: str, session: SessionId) -> None:
+        for place, started in list(self.items()):
+            if not started and place[0] == host and turn_session(place[1]) == session:
+                del self[place]
 
 
 def seat_of(owner: str) -> str:

@@ -6,9 +6,11 @@ import msgspec
 
 from tenure.messages.base import Command, Effect, Message, Outcome, Reply
 from tenure.messages.bus import Answered, OwnerStarted, Published
+from tenure.messages.session import SessionChanged
+from tenure.messages.tokens import TurnId
 from tenure.messages.turn import TurnEnded, TurnStarted
 from tenure.runtime.step import Ask, AskId, Cancel, Step, Taken
-from tenure.runtime.testing.checkers.base import Checker, Recent, address_at
+from tenure.runtime.testing.checkers.base import Checker, Over, Recent, address_at
 
 
 class Answers(Checker):
@@ -134,18 +136,21 @@ class Streams(Checker):
 
     def __init__(self) -> None:
         super().__init__()
-        self._open: dict[str, set[str]] = {}
-        self._ended: Recent[tuple[str, str], bool] = Recent()
+        self._open: dict[str, set[TurnId]] = {}
+        self._over = Over()
 
     def published(self, host: str, published: Published) -> None:
         match published.event:
             case TurnStarted(turn_id=turn_id):
                 self._open.setdefault(host, set()).add(turn_id)
             case TurnEnded(turn_id=turn_id):
-                self._open.get(host, set()).discard(turn_id)
-                if (host, turn_id) in self._ended:
+                running = self._open.get(host, set())
+                if (host, turn_id) in self._over:
                     self.report("BUS-1", f"turn {turn_id} ended twice")
-                self._ended[host, turn_id] = True
+                self._over[host, turn_id] = turn_id in running
+                running.discard(turn_id)
+            case SessionChanged(token=token):
+                self._over.reopened(host, token.session_id)
             case _:
                 pass
 

@@ -7,9 +7,8 @@ import msgspec
 from tenure.messages.approval import CallStopped
 from tenure.messages.base import Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted
+from tenure.messages.session import SessionChanged
 from tenure.messages.turn import (
-    AbandonDrain,
-    AttachSession,
     DrainTurn,
     RunTurn,
     StopActiveTurn,
@@ -22,7 +21,7 @@ from tenure.messages.turn import (
 )
 from tenure.messages.turn_effects import PrepareTurn
 from tenure.runtime.step import AskId, Step, Taken
-from tenure.runtime.testing.checkers.base import Checker, Recent
+from tenure.runtime.testing.checkers.base import Checker, Over, Recent, role_of
 
 Place = tuple[str, str]
 
@@ -45,17 +44,22 @@ class Stops(Checker):
     """Who stopped what: every stopped turn has a stop that named it, in its own seat."""
 
     invariants = ("TURN-2", "TURN-3", "TURN-9")
-    roles = ("turn",)
+    roles = ("turn", "session")
 
     def __init__(self) -> None:
         super().__init__()
         self._seats: Recent[Place, _Seat] = Recent()
         self._sent: Recent[tuple[str, str], str] = Recent()
-        self._over: Recent[tuple[str, str], bool] = Recent()
+        self._over = Over()
 
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
+        if role_of(owner) == "session":
+            for event in step.events:
+                if isinstance(event, SessionChanged):
+                    self._over.reopened(host, event.token.session_id)
+            return
         if isinstance(message, OwnerStarted):
             self._seats[host, owner] = _Seat()
         seat = self._seats.setdefault((host, owner), _Seat())
@@ -78,7 +82,7 @@ class Stops(Checker):
         for effect in step.effects:
             if isinstance(effect, PrepareTurn):
                 self._begins(owner, seat, effect.turn_id)
-                seat.preparing = effect.turn_id
+                seat.preparing, seat.drained = effect.turn_id, ""
 
     def raised(self, host: str, owner: str, message: Message, error: Exception) -> None:
         self._seats.pop((host, owner), None)
@@ -94,8 +98,6 @@ class Stops(Checker):
                 seat.drained = cause
                 for turn in (seat.running, seat.preparing, *(turn for turn, _ in seat.queue)):
                     seat.may_end.setdefault(turn, set()).add(cause)
-            case AbandonDrain() | AttachSession():
-                seat.drained = ""
             case RunTurn(turn_id=turn_id) if seat.drained:
                 seat.may_end.setdefault(turn_id, set()).add(seat.drained)
             case Answered(reply=CallStopped()):
@@ -144,7 +146,7 @@ class Stops(Checker):
             elsewhere = self._sent.get((host, str(event.cause)), owner) != owner
             what = f"{turn} in {owner} was stopped ({event.cause}), and nobody stopped it there"
             self.report("TURN-9" if elsewhere else "TURN-2", what)
-        self._over[host, turn] = True
+        self._over[host, turn] = seat.running == turn
         seat.may_end.pop(turn, None)
         seat.queue = [each for each in seat.queue if each[0] != turn]
         if seat.running == turn:

@@ -6,11 +6,11 @@ import msgspec
 
 from tenure.messages.base import Effect, Event, Message, Outcome
 from tenure.messages.session import SessionChanged, StartTurn
-from tenure.messages.tokens import SessionToken
+from tenure.messages.tokens import SessionToken, TurnId
 from tenure.messages.turn import RunTurn, TurnEnded, TurnNotStarted, TurnStarted
 from tenure.messages.turn_effects import CallModel, PrepareTurn
 from tenure.runtime.step import Forward, Step, Taken
-from tenure.runtime.testing.checkers.base import Checker, Recent, seat_of
+from tenure.runtime.testing.checkers.base import Checker, Over, Recent, role_of, seat_of
 
 Place = tuple[str, str]
 
@@ -27,16 +27,21 @@ class Turns(Checker):
     """One turn at a time; what comes for one that is over changes nothing."""
 
     invariants = ("TURN-1", "TURN-4")
-    roles = ("turn",)
+    roles = ("turn", "session")
 
     def __init__(self) -> None:
         super().__init__()
         self._seen: Recent[Place, _Seen] = Recent()
-        self._over: Recent[tuple[str, str], bool] = Recent()
+        self._over = Over()
 
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
+        if role_of(owner) == "session":
+            for event in step.events:
+                if isinstance(event, SessionChanged):
+                    self._over.reopened(host, event.token.session_id)
+            return
         seen = self._seen.setdefault((host, owner), _Seen())
         if isinstance(message, Outcome):
             turn = getattr(message, "turn_id", "")
@@ -64,7 +69,7 @@ class Turns(Checker):
                     self.report("TURN-1", f"{turn} began in {owner} while {seen.running} ran")
                 seen.running, seen.preparing = turn, ""
             case TurnEnded():
-                self._over[host, turn] = True
+                self._over[host, TurnId(turn)] = seen.running == turn
                 if seen.running == turn:
                     seen.running = ""
                 if seen.preparing == turn:
