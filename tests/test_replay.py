@@ -54,12 +54,21 @@ def test_owners_decide_as_they_did_when_this_trace_was_stored(path: Path) -> Non
     assert result.steps == len(path.read_bytes().splitlines()) > 20
 
 
-@pytest.mark.parametrize("name", ["tools", "stop", "swap", "failure"])
-def test_a_trace_of_the_same_run_can_be_recorded_and_replayed_now(name: str) -> None:
-    run = getattr(recorder(), name)
-    once, twice = recorder().record(run), recorder().record(run)
-    assert once == twice
-    result = replay(once.splitlines())
+NAMES = ("tools", "stop", "swap", "failure")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_gives_the_same_trace_twice(name: str) -> None:
+    module = recorder()
+    run = getattr(module, name)
+    assert module.record(run) == module.record(run)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", NAMES)
+def test_every_step_of_a_run_decides_the_same_again(name: str, seed: int) -> None:
+    module = recorder()
+    result = replay(module.record(getattr(module, name), seed).splitlines())
     assert result.ok, str(result)
     assert result.left_out == ()
 
@@ -153,6 +162,28 @@ def test_a_step_that_raised_then_ends_that_incarnation_and_is_named() -> None:
     assert "main/turn: its step raised" in result.left_out[0]
 
 
+def test_a_step_whose_message_is_no_unicode_ends_that_incarnation_and_is_named() -> None:
+    lines = list(lines_of("stop"))
+    (place, *_) = [
+        number for number, line in enumerate(lines) if json.loads(line)["owner"] == "main/session"
+    ]
+    lines.insert(place + 1, b'{"owner": "main/session", "unencodable": "..."}')
+    result = replay(lines)
+    assert result.ok
+    assert result.left_out == (
+        f"line {place + 2}: main/session: it holds text that is no Unicode; "
+        "not stepped again from here",
+    )
+
+
+def test_an_owner_whose_beginning_is_missing_is_not_stepped() -> None:
+    lines = [line for line in lines_of("stop") if b'"OwnerStarted"' not in line]
+    result = replay(lines)
+    assert (result.steps, result.differences) == (0, ())
+    assert len(result.left_out) == len(result.owners) == 2
+    assert all("its beginning is not in the trace" in reason for reason in result.left_out)
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
@@ -167,3 +198,8 @@ def test_a_file_that_is_no_trace_is_told(line: bytes, why: str) -> None:
     with pytest.raises(NoTrace, match="line 1") as raised:
         replay([line])
     assert why in str(raised.value)
+
+
+def test_an_empty_file_is_no_trace() -> None:
+    with pytest.raises(NoTrace, match="it is empty"):
+        replay([b"", b"\n"])

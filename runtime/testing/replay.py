@@ -88,12 +88,17 @@ def replay(
         owners: by role; those of this package where none are given.
 
     Raises:
-        NoTrace: a line is not JSON, or names an owner or a message that is not known.
+        NoTrace: there is no line, or one that is not JSON, or that names an owner or a
+            message that is not known.
     """
     replaying = _Replaying(owners_by_role() if owners is None else owners)
+    taken = 0
     for number, line in enumerate(lines, 1):
         if line.strip():
             replaying.take(number, line)
+            taken += 1
+    if not taken:
+        raise NoTrace("it is empty")
     return replaying.result()
 
 
@@ -135,9 +140,11 @@ class _Replaying:
         if owner is None:
             raise NoTrace(f"{where}: there is no owner {address!r} in this version")
         message = self._message(record["message"], owner, where)
-        self._seen[address] = None
         if isinstance(message, OwnerStarted):
             self._states[address] = owner.first()
+        elif address not in self._seen:
+            self._left_out.append(f"{where}: {address}: its beginning is not in the trace")
+        self._seen[address] = None
         if address in self._states:
             self._step(number, address, owner, message, record)
 

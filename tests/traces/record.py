@@ -110,10 +110,10 @@ def failure(world: World, write: Callable[[bytes], None]) -> None:
 RUNS = (tools, stop, swap, failure)
 
 
-def record(run: Callable[[World, Callable[[bytes], None]], None]) -> bytes:
+def record(run: Callable[[World, Callable[[bytes], None]], None], seed: int = 0) -> bytes:
     """The trace of one run."""
     lines: list[bytes] = []
-    with simulate(f"trace/{run.__name__}") as world:
+    with simulate(f"trace/{run.__name__}/{seed}") as world:
         run(world, lines.append)
     return b"".join(lines)
 
