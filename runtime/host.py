@@ -51,6 +51,7 @@ from tenure.runtime.observer import Observer
 from tenure.runtime.owner import DRAIN_MAX
 from tenure.runtime.running import Running
 from tenure.runtime.seat import Seat, refused
+from tenure.runtime.strict import Violation, strict_observer, violations_of
 from tenure.runtime.supervisor import Quarantined
 from tenure.runtime.system import Wishes
 from tenure.runtime.trace_file import TraceFile
@@ -97,6 +98,7 @@ class Host:
         leaves: Leaves | None = None,
         trace: str | None = None,
         observers: Sequence[Observer] = (),
+        strict: bool = False,
         drain_max: int = DRAIN_MAX,
     ) -> "Host":
         """A host on the folder `root`, to be entered with `async with`.
@@ -115,6 +117,7 @@ class Host:
             leaves: the outside world; by default the real one.
             trace: a file that gets every message and step as JSON lines.
             observers: see everything that owners do; see `runtime/observer.py`.
+            strict: watch the invariants; what is broken is logged, and in `violations`.
             drain_max: how many messages one owner handles before others have
                 their turn.
 
@@ -128,7 +131,7 @@ class Host:
             wishes,
             leaves=leaves,
             trace=trace,
-            observers=observers,
+            observers=(*observers, strict_observer()) if strict else observers,
             drain_max=drain_max,
         )
 
@@ -273,6 +276,11 @@ class Host:
         supervisor = self._alive().supervisor
         views = (supervisor.view(address) for address in supervisor.addresses)
         return tuple(view for view in views if view is not None)
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """What a strict host found broken, oldest first."""
+        return violations_of(self._observers)
 
     @property
     def quarantine(self) -> tuple[Quarantined, ...]:

@@ -7,11 +7,8 @@ from tenure.messages.base import Message
 from tenure.messages.tokens import ProcessName
 from tenure.runtime.owner import Owner
 from tenure.runtime.step import Step, StepFunction, Taken
+from tenure.runtime.testing.injected import InjectedCrash
 from tenure.runtime.testing.loop import PROCESS
-
-
-class InjectedCrash(Exception):
-    """Raised in place of a step, because a test wanted it."""
 
 
 class Crashes:

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tenure.runtime.strict import Violation
 from tenure.runtime.testing.checkers import all_checkers
 from tenure.runtime.testing.choices import Chooser
 from tenure.runtime.testing.coverage import Coverage, Reached
-from tenure.runtime.testing.watch import Violation, Watcher
+from tenure.runtime.testing.watch import Watcher
 from tenure.runtime.testing.workload import Plan
 from tenure.runtime.testing.workload_plan import plan_of
 from tenure.runtime.testing.workload_run import Outcome, run_plan

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
+from tenure.runtime.strict import Violation
 from tenure.runtime.testing.checkers import all_checkers
 from tenure.runtime.testing.choices import ReplayedChooser
 from tenure.runtime.testing.report import Tracer
 from tenure.runtime.testing.search import Found
-from tenure.runtime.testing.watch import Violation
 from tenure.runtime.testing.workload import AnyOp, Plan, Prompt
 from tenure.runtime.testing.workload_run import run_plan
 

@@ -8,21 +8,13 @@ code: it works out by itself what must be true, and says what is not.
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import msgspec
-
 from tenure.messages.base import Command, Effect, Message, Outcome, Reply
 from tenure.messages.bus import Published
 from tenure.messages.tokens import ProcessName
 from tenure.runtime.step import Step, Taken
+from tenure.runtime.strict import Violation
 from tenure.runtime.testing.disk import MemoryDisk
 from tenure.runtime.testing.faults import DiskCall
-
-
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a watcher saw that must not be."""
-
-    invariant: str
-    what: str
 
 
 class Violated(AssertionError):

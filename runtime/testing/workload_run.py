@@ -12,12 +12,13 @@ from tenure.messages.session import OpenSession, SessionOpened
 from tenure.messages.tokens import SessionId
 from tenure.runtime.errors import HostClosed, Refused
 from tenure.runtime.seat import Seat
+from tenure.runtime.strict import Violation
 from tenure.runtime.testing.choices import Chooser
 from tenure.runtime.testing.crash_points import CrashAt
 from tenure.runtime.testing.faults import DiskCall, Fault
 from tenure.runtime.testing.loop import Stuck, TooLong
 from tenure.runtime.testing.troubles import Troubles
-from tenure.runtime.testing.watch import Violation, Watcher
+from tenure.runtime.testing.watch import Watcher
 from tenure.runtime.testing.workload import HOSTS, SEATS, AnswerPlan, AnyOp, Plan, Prompt
 from tenure.runtime.testing.workload_accidents import Accidents
 from tenure.runtime.testing.workload_board import Board, Place

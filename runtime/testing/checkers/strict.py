@@ -6,8 +6,9 @@ from typing import Any
 from tenure.messages.base import Effect, Message, Outcome
 from tenure.messages.bus import Published
 from tenure.runtime.step import Step, Taken
+from tenure.runtime.strict import Violation
 from tenure.runtime.testing.checkers import message_checkers
-from tenure.runtime.testing.watch import HOOKS, HostObserver, Violation
+from tenure.runtime.testing.watch import HOOKS, HostObserver
 
 VIOLATIONS_KEPT_MAX = 1_000
 

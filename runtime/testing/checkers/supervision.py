@@ -12,7 +12,7 @@ from tenure.messages.bus import (
 )
 from tenure.runtime.step import Step, Taken
 from tenure.runtime.testing.checkers.base import Checker, Recent
-from tenure.runtime.testing.crashes import InjectedCrash
+from tenure.runtime.testing.injected import InjectedCrash
 
 
 class Restarts(Checker):

@@ -134,6 +134,9 @@ class Receipts(Paths):
                 self.report("SESSION-3", f"{path} lost entries with receipts: {sorted(lost)}")
 
 
+REWIND = "tenure/rewind"
+
+
 class Chains(Paths):
     """In every file of ours one entry hangs on the one before it."""
 
@@ -151,9 +154,13 @@ class Chains(Paths):
 
     def _chain(self, path: str, entries: list[dict[str, Any]]) -> None:
         before: str | None = None
+        earlier: set[str] = set()
         seq = 0
         for entry in entries:
-            if entry["parentId"] != before:
+            # A record that moves the leaf hangs on its target, which comes before it.
+            moves = entry.get("customType") == REWIND and entry["parentId"] in earlier
+            earlier.add(entry["id"])
+            if entry["parentId"] != before and not moves:
                 what = f"{path}: {entry['id']} hangs on {entry['parentId']}, not on {before}"
                 self.report("SESSION-6", what)
             if entry["tenure"]["seq"] != seq + 1:
