@@ -180,7 +180,7 @@ def test_an_owner_whose_beginning_is_missing_is_not_stepped() -> None:
     lines = [line for line in lines_of("stop") if b'"OwnerStarted"' not in line]
     result = replay(lines)
     assert (result.steps, result.differences) == (0, ())
-    assert len(result.left_out) == len(result.owners) == 2
+    assert len(result.left_out) == len(result.owners) >= 2
     assert all("its beginning is not in the trace" in reason for reason in result.left_out)
 
 
