@@ -8,18 +8,23 @@ that knows futures; steps carry an `AskId`.
 import asyncio
 import heapq
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from typing import cast
 
 import msgspec
 
-from tenure.messages.base import Reply
+from tenure.messages.base import Refusal, Reply
 from tenure.messages.bus import DeadlinePassed, OwnerStopped
 from tenure.runtime.doors.clock import Clock
 from tenure.runtime.step import AskId
 
 Sink = Callable[[Reply], None]
-"""Where an answer goes: a future outside, or the mailbox of the owner that asked."""
+"""Where an answer goes: a future outside, or the mailbox of the owner that asked.
+
+It may raise `asyncio.InvalidStateError`: the future of an asker that was cancelled,
+and has not been resumed to say so.
+"""
 
 
 CLOSED_KEPT_MAX = 4_096
@@ -98,7 +103,10 @@ class Asks:
         if ask is None:
             self._late("asker", reply)
             return
-        ask.sink(reply)
+        try:
+            ask.sink(reply)
+        except asyncio.InvalidStateError:
+            self._late("asker", reply)
 
     def drop(self, ask_id: AskId) -> None:
         """The asker is gone and wants no answer."""
@@ -110,14 +118,14 @@ class Asks:
             ask = self._open.get(ask_id)
             if ask is not None and (ask.begun or waiting):
                 self._close(ask_id)
-                ask.sink(OwnerStopped(begun=ask.begun, reason=reason))
+                _refuse(ask, OwnerStopped(begun=ask.begun, reason=reason))
 
     def close(self) -> None:
         """Answer everybody and stop the sweeper."""
         for ask_id in sorted(self._open):
             ask = self._close(ask_id)
             if ask is not None:
-                ask.sink(OwnerStopped(begun=ask.begun, reason="the host is closed"))
+                _refuse(ask, OwnerStopped(begun=ask.begun, reason="the host is closed"))
         self._deadlines.clear()
         if self._sweeper is not None:
             self._sweeper.cancel()
@@ -154,6 +162,12 @@ class Asks:
             _, ask_id = heapq.heappop(self._deadlines)
             ask = self._close(ask_id)
             if ask is not None:
-                ask.sink(DeadlinePassed(begun=ask.begun))
+                _refuse(ask, DeadlinePassed(begun=ask.begun))
         self._wakes_at = float("inf")
         self._sweeper = None
+
+
+def _refuse(ask: OpenAsk, refusal: Refusal) -> None:
+    """Nobody needs to know of a refusal that its asker did not stay for."""
+    with suppress(asyncio.InvalidStateError):
+        ask.sink(refusal)

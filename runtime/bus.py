@@ -84,25 +84,33 @@ class Bus:
         if deadline_s is FROM_COMMAND:
             deadline_s = command.ask_deadline_s
         assert not isinstance(deadline_s, msgspec.UnsetType)
-        key = getattr(command, "idempotency_key", "")
+        key = getattr(command, "idempotency_key", None)
         if key:
             return await self._keys.ask(address, command, key, deadline_s)
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        ask_id = self.asks.open(_give_to(future), address, deadline_s)
+        ask_id = self.asks.open(future.set_result, address, deadline_s)
         refusal = self._send(address, command, ask_id)
         if refusal is not None:
             self.asks.drop(ask_id)
             return refusal
-        return await self._answer(ask_id, future)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.asks.drop(ask_id)
+            raise
 
     async def ask_in_order(
         self, address: str, command: Command, *, deadline_s: float | None
     ) -> Reply:
         """Ask in the lane of the owners: never refused, and behind what was forwarded before."""
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        ask_id = self.asks.open(_give_to(future), address, deadline_s)
+        ask_id = self.asks.open(future.set_result, address, deadline_s)
         self.post(address, Delivery(command, ask_id))
-        return await self._answer(ask_id, future)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.asks.drop(ask_id)
+            raise
 
     def tell(self, address: str, command: Command) -> Told | Overloaded | OwnerStopped:
         """Send one way.  The answer says whether the message is in the mailbox."""
@@ -157,13 +165,6 @@ class Bus:
         self.asks.close()
         self.stream.close()
 
-    async def _answer(self, ask_id: AskId, future: asyncio.Future[Reply]) -> Reply:
-        try:
-            return await future
-        except asyncio.CancelledError:
-            self.asks.drop(ask_id)
-            raise
-
     def _send(
         self, address: str, command: Command, ask_id: AskId | None
     ) -> Overloaded | OwnerStopped | None:
@@ -189,11 +190,3 @@ class Bus:
 
 def _no_owner(address: str) -> str:
     return f"no owner has the address {address!r}"
-
-
-def _give_to(future: asyncio.Future[Reply]) -> Sink:
-    def give(reply: Reply) -> None:
-        if not future.done():
-            future.set_result(reply)
-
-    return give

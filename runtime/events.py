@@ -17,6 +17,9 @@ EVENTS_KEPT_MAX = 4_096
 EVENTS_WAITING_MAX = 1_024
 """How many events wait for one reader before the oldest are missed."""
 
+JOINED_MAX = 256
+"""How many deltas become one for a slow reader, so that joining costs no more as it goes on."""
+
 T = TypeVar("T")
 
 Wanted = Callable[[Published], bool]
@@ -30,6 +33,8 @@ class Subscription:
     ) -> None:
         self._waiting: deque[Published] = deque()
         self._waiting_max = EVENTS_WAITING_MAX
+        self._joined = 0
+        """How many deltas the last event that waits is made of."""
         self._wanted: Wanted = _everything
         self._missed: Published | None = None
         self._wake: asyncio.Future[None] | None = None
@@ -43,6 +48,7 @@ class Subscription:
         """Read from now on, and of what waits, nothing but this; the rest is not missed."""
         self._wanted = wanted
         self._waiting = deque(published for published in self._waiting if wanted(published))
+        self._joined = JOINED_MAX
 
     def replay(self, kept: Iterable[Published]) -> None:
         """Put what was kept before what comes; none of it is missed, however much it is."""
@@ -57,15 +63,19 @@ class Subscription:
             return
         waiting = self._waiting
         if waiting:
-            joined = waiting[-1].event.joined(published.event)
-            if joined is not None:
-                waiting[-1] = msgspec.structs.replace(
-                    waiting[-1], seq_last=published.seq_last, event=joined
-                )
-                return
+            last = waiting[-1]
+            if self._joined < JOINED_MAX:
+                joined = last.event.joined(published.event)
+                if joined is not None:
+                    self._joined += 1
+                    waiting[-1] = msgspec.structs.replace(
+                        last, seq_last=published.seq_last, event=joined
+                    )
+                    return
             if len(waiting) >= self._waiting_max:  # guard: BUS-2
                 self.miss(waiting[0].seq_first, waiting[0].seq_last)
                 waiting.popleft()
+        self._joined = 1
         waiting.append(published)
         if self._wake is not None:
             self._wake_up()
@@ -99,21 +109,29 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Published:
-        while True:
-            if self._missed is not None:
-                missed, self._missed = self._missed, None
-                return missed
-            if self._waiting:
-                return self._waiting.popleft()
-            if self._closed:
-                raise StopAsyncIteration
-            if self._wake is not None:
-                raise RuntimeError("a subscription has one reader; subscribe once more")
-            self._wake = asyncio.get_running_loop().create_future()
-            try:
-                await self._wake
-            finally:
-                self._wake = None
+        while (published := self._next()) is None:
+            await self._come()
+        return published
+
+    def _next(self) -> Published | None:
+        """What is to be read now; None where the reader has to wait."""
+        if self._missed is not None:
+            missed, self._missed = self._missed, None
+            return missed
+        if self._waiting:
+            return self._waiting.popleft()
+        if self._closed:
+            raise StopAsyncIteration
+        return None
+
+    async def _come(self) -> None:
+        if self._wake is not None:
+            raise RuntimeError("a subscription has one reader; subscribe once more")
+        self._wake = asyncio.get_running_loop().create_future()
+        try:
+            await self._wake
+        finally:
+            self._wake = None
 
     def _wake_up(self) -> None:
         if self._wake is not None and not self._wake.done():

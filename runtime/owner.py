@@ -17,6 +17,7 @@ import pykka
 
 from tenure.messages.base import Effect, Event, Message, Reply
 from tenure.runtime.mailbox import Delivery, Mailbox
+from tenure.runtime.observer import Observer
 from tenure.runtime.step import AskId, Mail, Step, Taken
 
 DRAIN_MAX = 64
@@ -28,11 +29,13 @@ class Shell(Protocol):
 
     drain_max: int
     """How many messages an owner handles before others have their turn."""
+    observers: list[Observer]
+    """Who sees every step; mostly nobody."""
 
     def now_ms(self) -> int: ...
     def fresh(self) -> str: ...
-    def begin(self, delivery: Delivery) -> bool: ...
-    def answer(self, asker: AskId, reply: Reply) -> None: ...
+    def begin(self, asker: AskId, /) -> bool: ...
+    def answer(self, asker: AskId, reply: Reply, /) -> None: ...
     def publish(self, owner: "Owner", event: Event) -> None: ...
     def send(self, owner: "Owner", mail: Mail) -> None: ...
     def start(self, owner: "Owner", effect: Effect) -> None: ...
@@ -137,26 +140,23 @@ class Owner(pykka.Actor):
 
     def on_receive(self, message: Delivery) -> None:
         """Take one message through the step, and send what the step decided."""
-        delivery = message
-        shell = self._shell
-        if not shell.begin(delivery):
+        delivery, shell = message, self._shell
+        asker, content = delivery.asker, delivery.message
+        if asker is not None and not shell.begin(asker):
             return
-        taken = Taken(delivery.asker, shell.now_ms(), shell.fresh())
+        taken = Taken(asker, shell.now_ms(), shell.fresh())
         try:
-            step = type(self).step(self.state, delivery.message, taken)
+            step = type(self).step(self.state, content, taken)
             if not isinstance(step, Step):
                 raise TypeError(f"the step gave a {type(step).__name__}, not a Step")
         except Exception as error:
             shell.failed(self, delivery, error)
             return
         self.state = step.state
-        self._send(delivery.message, taken, step)
-
-    def _send(self, message: Message, taken: Taken, step: Step[Any]) -> None:
-        shell = self._shell
-        shell.stepped(self, message, taken, step)
-        for asker, reply in step.replies:
-            shell.answer(asker, reply)
+        if shell.observers:
+            shell.stepped(self, content, taken, step)
+        for asked, reply in step.replies:
+            shell.answer(asked, reply)
         for event in step.events:
             shell.publish(self, event)
         for mail in step.mail:

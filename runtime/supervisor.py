@@ -33,7 +33,7 @@ from tenure.runtime.mailbox import Delivery
 from tenure.runtime.observer import Observer
 from tenure.runtime.owner import DRAIN_MAX, Owner
 from tenure.runtime.slot import OwnerSpec, Slot, address_of
-from tenure.runtime.step import Ask, AskId, Cancel, Forward, Mail, Step, Taken, Tell
+from tenure.runtime.step import Ask, Cancel, Forward, Mail, Step, Taken, Tell
 from tenure.runtime.streams import OpenStreams
 
 RESTARTS_MAX = 3
@@ -83,6 +83,9 @@ class Supervisor:
         self._seats: dict[str, list[Slot]] = {}
         """In the order in which they were started; the host's own owners under no name."""
         self._tasks: set[asyncio.Task[None]] = set()
+        # The shell's smallest parts are those of others: no call goes through a second one.
+        self.begin = bus.asks.begin
+        self.answer = bus.asks.answer
         self.now_ms = leaves.clock.now_ms
         self.fresh = leaves.entropy.fresh
 
@@ -239,12 +242,6 @@ class Supervisor:
 
     # --- the shell: what owners ask of it -------------------------------------------------
 
-    def begin(self, delivery: Delivery) -> bool:
-        return delivery.asker is None or self.bus.asks.begin(delivery.asker)
-
-    def answer(self, asker: AskId, reply: Reply) -> None:
-        self.bus.asks.answer(asker, reply)
-
     def publish(self, owner: Owner, event: Event) -> None:
         slot = self._slots.get(owner.address)
         seat = slot.seat if slot else ""
@@ -354,11 +351,13 @@ class _Wanted:
         self._number = number
 
     def progress(self, outcome: Outcome) -> None:
-        slot, bus = self._slot, self._supervisor.bus
-        if slot.incarnation != self._incarnation or slot.owner is None:
-            bus.dead_letter(slot.address, outcome, "dead_effect")
+        slot = self._slot
+        owner = slot.owner
+        if owner is None or slot.incarnation != self._incarnation:
+            self._supervisor.bus.dead_letter(slot.address, outcome, "dead_effect")
             return
-        bus.post(slot.address, Delivery(outcome))
+        slot.mailbox.put_owner_mail(Delivery(outcome))
+        owner.schedule()
 
     def end(self, outcome: Outcome) -> None:
         for observer in self._supervisor.observers:

@@ -249,6 +249,34 @@ async def test_seat_is_lost_when_the_effects_of_the_dead_one_do_not_end() -> Non
 
 @pytest.mark.witness("SUP-1")
 @asynchronous
+async def test_restart_lets_go_of_what_the_dead_one_held_before_the_next_one_starts() -> None:
+    order: list[str] = []
+
+    async def give_back(seat: str) -> None:
+        order.append("let go")
+
+    class Starting(Owner):
+        first = Toy
+
+        @staticmethod
+        def step(state: Any, message: Message, taken: Taken) -> Step[Any]:
+            if isinstance(message, OwnerStarted):
+                order.append(f"start {message.incarnation}")
+            return toy_step(state, message, taken)
+
+    machine = Machine(owners={"session": Starting}, let_go=give_back)
+    gate = machine.bench.hold("door")
+    await machine.ask(DoWork(texts=("door",)))
+    await machine.away()
+    await settle()
+    assert order == ["start 1"]
+    gate.set()
+    await machine.restarted()
+    assert order == ["start 1", "let go", "start 2"]
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
 async def test_restart_cancels_the_concurrent_effects_of_the_dead_one() -> None:
     machine = Machine()
     machine.bench.hold("beside")
@@ -294,6 +322,7 @@ async def test_seat_is_lost_over_the_budget_and_the_host_lives() -> None:
         await machine.away()
         await machine.restarted(0.5)
     assert machine.supervisor.has_seat("main")
+    let_go.clear()
     await machine.away()
     await settle()
     assert not machine.supervisor.has_seat("main")
@@ -519,6 +548,7 @@ async def test_loss_of_a_seat_while_the_host_closes_gives_its_claims_back() -> N
     for _ in range(RESTARTS_MAX):
         await machine.away()
         await machine.restarted(0.5)
+    let_go.clear()
     await machine.away()  # the seat is being lost, and waits for its turn's effect
     closing = asyncio.ensure_future(machine.supervisor.stop_all("the host is closed"))
     await settle()
