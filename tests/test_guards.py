@@ -9,7 +9,7 @@ import pytest
 from tenure.runtime.testing.architecture import UnknownTable, witnesses_text, written_page
 from tenure.runtime.testing.architecture_facts import witnesses_of
 from tenure.runtime.testing.checkout import Checkout, NoCheckout
-from tenure.runtime.testing.guards import main
+from tenure.runtime.testing.guards import main, unsound_of
 from tenure.runtime.testing.guards_run import Breakage, Copy, judge_all
 from tenure.runtime.testing.guards_source import BadGuard, Guard, guards_of, without
 
@@ -183,6 +183,22 @@ def test_breakages_are_judged_by_what_the_witnesses_say(checkout: Checkout, tmp_
     # The checkout was not touched, and the copies are whole again.
     assert checkout.text("runtime/bus.py") == source
     assert [(copy.root / "runtime/bus.py").read_text() for copy in copies] == [source, source]
+
+
+def test_witness_that_fails_although_nothing_is_broken_is_not_believed(
+    checkout: Checkout, tmp_path: Path
+) -> None:
+    (checkout.root / "tests/test_odd.py").write_text(
+        "import pytest\n\n"
+        "@pytest.mark.parametrize('n', ['1 - 1', '2'])\n"
+        "def test_wrong(n):\n    assert n == '2'\n\n"
+        "def test_right():\n    assert True\n"
+    )
+    wrong, right = "tests/test_odd.py::test_wrong", "tests/test_odd.py::test_right"
+    copy = Copy(checkout, tmp_path / "copy")
+    assert unsound_of(copy, [wrong, right]) == {wrong}
+    with pytest.raises(BadGuard, match="cannot be run"):
+        unsound_of(copy, ["tests/test_odd.py::test_gone"])
 
 
 # --- the page ------------------------------------------------------------------------------------

@@ -18,7 +18,15 @@ import msgspec
 
 from tenure.runtime.invariants import INVARIANTS, MUTATIONS, Invariant, Mutation
 from tenure.runtime.testing.checkout import FOLDERS, Checkout, NoCheckout, find_checkout
-from tenure.runtime.testing.guards_run import SOUND_S_MAX, Breakage, Copy, Verdict, judge_all
+from tenure.runtime.testing.guards_run import (
+    SOUND_S_MAX,
+    Breakage,
+    Copy,
+    Verdict,
+    failed_in,
+    judge_all,
+    last_lines,
+)
 from tenure.runtime.testing.guards_source import BadGuard, Guard, guards_of, without
 
 JOBS = 2
@@ -86,38 +94,44 @@ def remove_all(
     """Judge every breakage of the named invariants, or of all where none is named.
 
     Raises:
-        BadGuard: a guard or a mutation does not fit the source, or a witness
-            fails without any breakage.
+        BadGuard: a guard or a mutation does not fit the source, or the tests of a
+            copy cannot be run.
     """
     chosen = [each for each in INVARIANTS if not ids or each.id in ids]
     breakages = breakages_of(checkout, chosen)
-    witnesses = {each.id: each.witnesses for each in chosen}
+    broken = {each.invariant for each in breakages}
+    tests = sorted({test for each in chosen for test in each.witnesses})
     with tempfile.TemporaryDirectory(prefix="tenure-guards-") as folder:
         copies = [Copy(checkout, Path(folder).resolve() / str(n)) for n in range(max(jobs, 1))]
-        _check_sound(copies[0], sorted({test for each in chosen for test in each.witnesses}))
-        verdicts = judge_all(copies, breakages, witnesses, say)
-    broken = {each.invariant for each in breakages}
-    for invariant in chosen:
-        if invariant.id not in broken:
-            nothing = Verdict(
-                invariant=invariant.id, name="no guard and no mutation", fate="survived"
-            )
-            say(nothing)
-            verdicts.append(nothing)
-    return verdicts
+        unsound = unsound_of(copies[0], tests)
+        verdicts = [Verdict(invariant="", name=test, fate="unsound") for test in sorted(unsound)]
+        verdicts += [
+            Verdict(invariant=each.id, name="no guard and no mutation", fate="survived")
+            for each in chosen
+            if each.id not in broken
+        ]
+        for verdict in verdicts:
+            say(verdict)
+        witnesses = {
+            each.id: [test for test in each.witnesses if test not in unsound] for each in chosen
+        }
+        return verdicts + judge_all(copies, breakages, witnesses, say)
 
 
-def _check_sound(copy: Copy, tests: Sequence[str]) -> None:
-    """A verdict means something only where the witnesses pass on the whole source."""
+def unsound_of(copy: Copy, tests: Sequence[str]) -> set[str]:
+    """The witnesses that fail although nothing is broken: what they say means nothing."""
     imported = copy.check()
     if imported:
         raise BadGuard(f"the copy is not what Python imports: {imported}")
     if not tests:
-        return
-    ran = copy.run(tests, SOUND_S_MAX)
-    if ran is None or ran.returncode != 0:
-        said = "they take too long" if ran is None else ran.stdout + ran.stderr
-        raise BadGuard(f"the witnesses do not pass on the unbroken source:\n{said}")
+        return set()
+    ran = copy.run(tests, SOUND_S_MAX, failures_max=len(tests))
+    if ran is None:
+        raise BadGuard(f"the witnesses take more than {SOUND_S_MAX:.0f} s on the unbroken source")
+    failed = {test.partition("[")[0] for test in failed_in(ran.stdout)}
+    if ran.returncode not in (0, 1) or not failed <= set(tests):
+        raise BadGuard(f"the witnesses cannot be run on the unbroken source:\n{last_lines(ran)}")
+    return failed
 
 
 def line_of(verdict: Verdict) -> str:
@@ -127,9 +141,12 @@ def line_of(verdict: Verdict) -> str:
         "hung": f"caught: {verdict.witness} hangs",
         "survived": "SURVIVED",
         "no_witness": "NO WITNESS",
+        "unsound": "FAILS ALTHOUGH NOTHING IS BROKEN",
         "unusable": f"NOT JUDGED: the tests cannot be run\n{verdict.detail}",
     }
-    return f"{verdict.invariant:<10} {verdict.name}\n           -> {fates[verdict.fate]}"
+    return (
+        f"{verdict.invariant or 'witness':<10} {verdict.name}\n           -> {fates[verdict.fate]}"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -154,7 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     missed = [verdict for verdict in verdicts if not verdict.holds]
     if not given.json:
-        print(f"{len(verdicts) - len(missed)} of {len(verdicts)} breakages were noticed")
+        judged = [verdict for verdict in verdicts if verdict.fate != "unsound"]
+        noticed = sum(verdict.holds for verdict in judged)
+        print(f"{noticed} of {len(judged)} breakages were noticed")
     return 1 if missed else 0
 
 

@@ -45,8 +45,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     invariant: str
     name: str
-    fate: Literal["caught", "hung", "survived", "no_witness", "unusable"]
-    """unusable: the tests could not be run at all, so nobody was asked."""
+    fate: Literal["caught", "hung", "survived", "no_witness", "unusable", "unsound"]
+    """unusable: the tests could not be run at all, so nobody was asked.
+    unsound: a witness that fails on the unbroken source, and is not believed."""
     witness: str = ""
     """The test that failed."""
     detail: str = ""
@@ -77,20 +78,20 @@ class Copy:
             return msgspec.structs.replace(said, fate="hung", witness=witnesses[0])
         if ran.returncode == 0:
             return said
-        failed = _first_failed(ran.stdout)
+        failed = failed_in(ran.stdout)
         if ran.returncode != 1 or not failed:
-            return msgspec.structs.replace(said, fate="unusable", detail=_last_lines(ran))
-        return msgspec.structs.replace(said, fate="caught", witness=failed)
+            return msgspec.structs.replace(said, fate="unusable", detail=last_lines(ran))
+        return msgspec.structs.replace(said, fate="caught", witness=failed[0])
 
     def run(
-        self, tests: Sequence[str], within_s: float = RUN_S_MAX
+        self, tests: Sequence[str], within_s: float = RUN_S_MAX, failures_max: int = 1
     ) -> subprocess.CompletedProcess[str] | None:
-        """Run these tests until one fails; None where they took too long."""
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no"]
-        command += ["-p", "no:cacheprovider", f"--timeout={TEST_S_MAX}", *tests]
+        """Run these tests until so many have failed; None where they took too long."""
+        command = [sys.executable, "-m", "pytest", f"--maxfail={failures_max}"]
+        command += ["-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", f"--timeout={TEST_S_MAX}"]
         try:
             return subprocess.run(
-                command,
+                [*command, *tests],
                 cwd=self.root,
                 env=_environment(self.root),
                 capture_output=True,
@@ -113,7 +114,7 @@ class Copy:
             check=False,
         )
         imported = ran.stdout.strip()
-        return "" if imported.startswith(str(self.root)) else imported or _last_lines(ran)
+        return "" if imported.startswith(str(self.root)) else imported or last_lines(ran)
 
     def _write(self, changed: Mapping[str, str]) -> None:
         for file, text in changed.items():
@@ -186,14 +187,13 @@ def _environment(root: Path) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(root / ".dev")}
 
 
-def _first_failed(output: str) -> str:
-    for line in output.splitlines():
-        match = _FAILED.match(line)
-        if match:
-            return match["test"]
-    return ""
+def failed_in(output: str) -> list[str]:
+    """The tests that failed, as pytest names them at its end."""
+    matches = (_FAILED.match(line) for line in output.splitlines())
+    return [match["test"] for match in matches if match]
 
 
-def _last_lines(ran: subprocess.CompletedProcess[str]) -> str:
+def last_lines(ran: subprocess.CompletedProcess[str]) -> str:
+    """The end of what a run printed."""
     lines = [line for line in (ran.stdout + ran.stderr).splitlines() if line.strip()]
     return "\n".join(lines[-6:])
