@@ -82,6 +82,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         after="pass",
     ),
     Mutation(
+        invariant="SESSION-4",
+        name="a swap commits without stopping the turn",
+        file="actors/session_swap.py",
+        before='drain = Step[State](draining).ask("turn", DrainTurn(), re=TurnWasDrained())',
+        after="drain = commit_when_quiet(Step(Flushing(before, opened, state.swap, (), others)))",
+    ),
+    Mutation(
         invariant="SESSION-8",
         name="reading mends the end of the file",
         file="runtime/doors/transcripts/catalogue.py",
@@ -114,6 +121,20 @@ MUTATIONS: tuple[Mutation, ...] = (
         file="actors/turn_stop.py",
         before="emptied = replace(state, run=replace(run, queue=()))",
         after="emptied = state",
+    ),
+    Mutation(
+        invariant="TURN-7",
+        name="a stopped batch leaves its calls without results",
+        file="actors/turn_stop.py",
+        before="return end_with(state.run, state.end, owed, state.drainers)",
+        after="return end_with(state.run, state.end, (), state.drainers)",
+    ),
+    Mutation(
+        invariant="TURN-8",
+        name="the next model call does not wait for the results to be durable",
+        file="actors/turn_tools.py",
+        before="if all(isinstance(call.status, Saved) for call in state.calls):",
+        after="if all(isinstance(call.status, Saved | Saving) for call in state.calls):",
     ),
     Mutation(
         invariant="TURN-9",
@@ -153,6 +174,31 @@ MUTATIONS: tuple[Mutation, ...] = (
         file="actors/turn.py",
         before="if isinstance(reply, CallStopped):",
         after="if isinstance(reply, CallStopped | CallDenied):",
+    ),
+    Mutation(
+        invariant="APPROVE-4",
+        name="a grant for one session counts in every session",
+        file="actors/approval_state.py",
+        before="if grant.tool == call.tool.name and grant.session_id == call.token.session_id:",
+        after="if grant.tool == call.tool.name:",
+    ),
+    Mutation(
+        invariant="APPROVE-5",
+        name="an answer is written into the policy before it took effect",
+        file="actors/approval.py",
+        before="    return Step(with_stage(state, answering)).answer(",
+        after=(
+            '    rule = SetToolPolicy(tool=stage.call.tool.name, rule="allow")\n'
+            '    told = Step(state).tell("settings", rule)\n'
+            "    return told.to(with_stage(state, answering)).answer("
+        ),
+    ),
+    Mutation(
+        invariant="APPROVE-6",
+        name="a turn owner that was started again revokes nothing",
+        file="actors/turn.py",
+        before='.tell("approval", RevokeSeatApprovals())',
+        after="",
     ),
     Mutation(
         invariant="APPROVE-6",
