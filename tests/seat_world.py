@@ -187,5 +187,6 @@ def use(call_id: str, name: str = "count", **arguments: Any) -> ModelToolCall:
 
 
 def crash(seated: Seated, role: Role) -> None:
-    """The next step of this owner raises."""
+    """The next step of this owner raises; what is under way comes to rest first."""
+    seated.world.settle(0.0)
     seated.world.crashes.plan(seated.host.process.name, role)
