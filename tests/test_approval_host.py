@@ -439,6 +439,20 @@ def test_call_whose_approval_owner_failed_is_not_run_and_the_turn_goes_on(seed: 
         assert isinstance(answer(s, 0, Allow()), Expired)
 
 
+def test_call_whose_policy_cannot_be_had_is_denied_and_the_next_one_is_decided() -> None:
+    count = Counted()
+    with seated([use("c1")], "one", [use("c2")], "two", tools=[count.tool]) as s:
+        crash(s, "settings")
+        s.run("first")
+        assert (count.runs, asked(s)) == ([], [])
+        assert results(s) == {"c1": "Denied: the policy could not be read"}
+        turn = s.prompt("second")
+        s.until(lambda: bool(asked(s)))
+        answer(s, 0, Allow())
+        s.world.run(turn)
+        assert count.runs == ["c2"]
+
+
 def test_question_of_a_host_that_was_killed_is_not_open_in_the_next_one() -> None:
     count = Counted()
     with seated([use("c1")], "next", tools=[count.tool]) as s:
