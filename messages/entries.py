@@ -49,7 +49,25 @@ class CompactionEntry(
     details: dict[str, Any]
 
 
-EntryBody = MessageEntry | ModelChangeEntry | CustomEntry | SessionInfoEntry | CompactionEntry
+class LabelEntry(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="type",
+    tag="label",
+    rename="camel",
+    omit_defaults=True,
+):
+    """A mark on another entry, for people."""
+
+    target_id: EntryId
+    label: str | msgspec.UnsetType = msgspec.UNSET
+    """Left out, it takes the mark away."""
+
+
+EntryBody = (
+    MessageEntry | ModelChangeEntry | CustomEntry | SessionInfoEntry | CompactionEntry | LabelEntry
+)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

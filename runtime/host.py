@@ -15,12 +15,7 @@ from typing import Self
 from tenure.messages.base import Command, Reply
 from tenure.messages.bus import DeadLetter, OwnerStopped, OwnerView, Published
 from tenure.messages.models import Model
-from tenure.messages.session import (
-    ContinueSession,
-    OpenNewSession,
-    OpenSession,
-    SessionNotFound,
-)
+from tenure.messages.session import ContinueSession, OpenNewSession, OpenSession
 from tenure.messages.settings import (
     GetSettings,
     Mode,
@@ -35,15 +30,6 @@ from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.approver import Approve
 from tenure.runtime.doors.leaves import Leaves, system_leaves
 from tenure.runtime.doors.tools.door import AnyTool
-from tenure.runtime.doors.transcripts import (
-    SessionAmbiguous,
-    SessionFound,
-    SessionSnapshot,
-    SessionSummary,
-    find_session,
-    list_sessions,
-    read_session,
-)
 from tenure.runtime.errors import BadRoot, HostClosed
 from tenure.runtime.events import Subscription
 from tenure.runtime.host_sync import SyncHost
@@ -51,6 +37,7 @@ from tenure.runtime.observer import Observer
 from tenure.runtime.owner import DRAIN_MAX
 from tenure.runtime.running import Running
 from tenure.runtime.seat import Seat, refused
+from tenure.runtime.sessions import Sessions
 from tenure.runtime.strict import Violation, strict_observer, violations_of
 from tenure.runtime.supervisor import Quarantined
 from tenure.runtime.system import Wishes
@@ -246,8 +233,9 @@ class Host:
         return self._alive().host_id
 
     @property
-    def sessions(self) -> "Sessions":
-        return Sessions(self._alive())
+    def sessions(self) -> Sessions:
+        running = self._alive()
+        return Sessions(running.leaves, running.catalogue)
 
     @property
     def settings(self) -> "HostSettings":
@@ -302,26 +290,6 @@ class Host:
         if self._running is None:
             raise HostClosed("the host is not open: use it inside `async with Host.open(...)`")
         return self._running
-
-
-class Sessions:
-    """The sessions of a root.  Reads only: it never writes, and takes no lock."""
-
-    def __init__(self, running: Running) -> None:
-        self._leaves = running.leaves
-        self._root = running.root
-
-    async def list(self) -> tuple[SessionSummary, ...]:
-        """The newest first."""
-        return await self._leaves.workers.run(list_sessions, self._leaves, self._root)
-
-    async def find(self, text: str) -> SessionFound | SessionAmbiguous | SessionNotFound:
-        """By id, or by the beginning of an id that only one session has."""
-        return await self._leaves.workers.run(find_session, self._leaves, self._root, text)
-
-    async def read(self, path: str) -> SessionSnapshot:
-        """All entries of one session, with what is damaged marked."""
-        return await self._leaves.workers.run(read_session, self._leaves, path)
 
 
 class HostSettings:

@@ -11,6 +11,7 @@ from tenure.messages.session import SessionOpened
 from tenure.messages.turn import DrainTurn
 from tenure.runtime.bus import Bus
 from tenure.runtime.doors.leaves import Leaves
+from tenure.runtime.doors.transcripts import Catalogue
 from tenure.runtime.errors import HostClosed
 from tenure.runtime.observer import Observer
 from tenure.runtime.seat import AskHost, Seat, refused
@@ -54,6 +55,7 @@ class Running:
         self.host_id = leaves.entropy.fresh()
         self.bus = Bus(leaves.clock, self.host_id)
         self.doors: Doors = open_doors(leaves, root, self.host_id, wishes)
+        self.catalogue = Catalogue(leaves, root)
         self.seats: dict[str, Seat] = {}
         self.trace_file = trace_file
         self._draining = False

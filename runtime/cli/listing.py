@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from tenure.messages.tokens import SessionId
 from tenure.runtime.cli.screen import JsonScreen, Screen, one_line, print_json, print_text
-from tenure.runtime.doors.transcripts import SessionSummary
+from tenure.runtime.doors.transcripts import SessionMatch, SessionSummary
 
 ID_CHARS_MIN = 8
 TITLE_CHARS_MAX = 60
@@ -26,6 +26,22 @@ def print_sessions(
     for session in sessions:
         mark = "*" if current and session.id == current else " "
         print_text(f"{mark} {_row(session, width)}\n")
+
+
+def print_matches(matches: Sequence[SessionMatch], screen: Screen) -> None:
+    """One row, or one JSON object, for each session in which the words were found."""
+    if isinstance(screen, JsonScreen):
+        for match in matches:
+            print_json(match)
+        return
+    if not matches:
+        screen.note("found in no session")
+    width = id_width([match.session for match in matches])
+    for match in matches:
+        print_text(f"  {_row(match.session, width)}\n")
+        if match.place == "entry":
+            more = f" (+{match.entries - 1} entries)" if match.entries > 1 else ""
+            print_text(f"      {match.entry_id}: {match.snippet}{more}\n")
 
 
 def id_width(sessions: Sequence[SessionSummary]) -> int:

@@ -12,35 +12,17 @@ from tenure.messages.session import Damage
 from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.files import Files, FileStat
 from tenure.runtime.doors.leaves import Leaves
+from tenure.runtime.doors.transcripts.branches import name_of
+from tenure.runtime.doors.transcripts.cache import Rows, SessionSummary, read_rows
 from tenure.runtime.doors.transcripts.codec import parse_time
 from tenure.runtime.doors.transcripts.conversation import Conversation, message_at
 from tenure.runtime.doors.transcripts.dialects import Unreadable
 from tenure.runtime.doors.transcripts.layout import Layout
-from tenure.runtime.doors.transcripts.scan import Scan, loose_fields, scan
+from tenure.runtime.doors.transcripts.scan import Scan, scan
 from tenure.runtime.doors.transcripts.storage import read_all, reason_of
 from tenure.runtime.doors.transcripts.tree import ROOT
 
 FIRST_TEXT_CHARACTERS_MAX = 200
-
-
-class SessionSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of a list of sessions."""
-
-    id: SessionId
-    """Empty where the file cannot be read."""
-    path: str
-    created_ms: int
-    updated_ms: int
-    """The last message of user or model; else the header's time, else the file's."""
-    name: str
-    first_text: str
-    """The first text of the user, on one line, shortened."""
-    messages: int
-    bytes: int
-    damage: int
-    """Damaged places; see `Damage.count`."""
-    problem: str
-    """Why the file cannot be read; empty where it can."""
 
 
 EntryState = Literal["intact", "unverified", "out_of_epoch", "altered", "unreadable"]
@@ -76,7 +58,8 @@ class SessionSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 class Catalogue:
     """The sessions of one root, remembered for as long as their files do not change.
 
-    Not for use by two workers at once.
+    What a cache file holds is used, and no more believed than memory: a row counts
+    only for a file with the same identity, size and times.  Nothing is written here.
 
     Args:
         root: the workspace root, an absolute path.
@@ -84,8 +67,8 @@ class Catalogue:
 
     def __init__(self, leaves: Leaves, root: str) -> None:
         self._files = leaves.files
-        self._layout = Layout(root)
-        self._known: dict[str, tuple[FileStat, SessionSummary]] = {}
+        self.layout = Layout(root)
+        self._known: Rows | None = None
 
     def sessions(self) -> tuple[SessionSummary, ...]:
         """All sessions, newest first; unreadable files too, with their problem.  Blocks.
@@ -93,20 +76,28 @@ class Catalogue:
         Raises:
             OSError: the folder of sessions is there and cannot be read.
         """
-        known: dict[str, tuple[FileStat, SessionSummary]] = {}
-        for path in self._layout.transcripts(self._files):
+        before = self._known
+        if before is None:
+            before = read_rows(self._files, self.layout.cache)
+        known: Rows = {}
+        for path in self.layout.transcripts(self._files):
             try:
                 found = self._files.stat(path)
             except OSError:
                 continue  # removed meanwhile
-            before = self._known.get(path)
-            if before is None or before[0] != found:
-                before = (found, summary_of(self._files, path, found))
-            known[path] = before
+            row = before.get(path)
+            if row is None or row[0] != found:
+                row = (found, summary_of(self._files, path, found))
+            known[path] = row
         self._known = known
         summaries = [summary for _, summary in known.values()]
         summaries.sort(key=lambda summary: (-summary.updated_ms, summary.path))
         return tuple(summaries)
+
+    @property
+    def rows(self) -> Rows:
+        """What is known since the last list."""
+        return dict(self._known or {})
 
     def search(self, text: str) -> tuple[SessionSummary, ...]:
         """The sessions whose name, first text or id holds the text, whatever its case."""
@@ -187,23 +178,13 @@ def _summary(path: str, found: Scan, size: int, changed_ms: int) -> SessionSumma
         path=path,
         created_ms=created_ms,
         updated_ms=spoken_ms or created_ms,
-        name=_name(found),
+        name=name_of(found.tree),
         first_text=_first_text(found),
         messages=messages,
         bytes=size,
         damage=found.damage.count - (1 if found.damage.torn_bytes else 0),
         problem="",
     )
-
-
-def _name(found: Scan) -> str:
-    """The last name in file order; an empty one clears it."""
-    tree = found.tree
-    for place in range(len(tree.heads) - 1, -1, -1):
-        if tree.heads[place].type == "session_info":
-            name = (loose_fields(tree.lines[place]) or {}).get("name")
-            return " ".join(name.split()) if isinstance(name, str) else ""
-    return ""
 
 
 def _first_text(found: Scan) -> str:

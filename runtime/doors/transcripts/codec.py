@@ -49,15 +49,23 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
 
 
-def encode_header(session_id: SessionId, timestamp_ms: int, cwd: str) -> bytes:
-    """The first line, with its newline.  Its key order is what pi's probe of 512 bytes reads."""
-    fields = {
+def encode_header(
+    session_id: SessionId, timestamp_ms: int, cwd: str, parent_session: str = ""
+) -> bytes:
+    """The first line, with its newline.  Its key order is what pi's probe of 512 bytes reads.
+
+    Args:
+        parent_session: the path of the transcript that this one was forked from.
+    """
+    fields: dict[str, str | int] = {
         "type": "session",
         "version": DIALECT_VERSION,
         "id": session_id,
         "timestamp": iso_time(timestamp_ms),
         "cwd": cwd,
     }
+    if parent_session:
+        fields["parentSession"] = parent_session
     return encode_value(fields) + b"\n"
 
 

@@ -80,11 +80,15 @@ class Conversation:
         details = (loose_fields(self._tree.lines[places[index]]) or {}).get("details")
         return History(tuple(shown), details if isinstance(details, dict) else {})
 
-    def open_calls(self) -> list[tuple[int, ToolCallBlock]]:
-        """The tool calls of the leaf's path without a result, with the place of their message."""
+    def open_calls(self, path: list[int] | None = None) -> list[tuple[int, ToolCallBlock]]:
+        """The tool calls of a path without a result, with the place of their message.
+
+        Args:
+            path: the places; None for the leaf's.
+        """
         waiting: dict[str, list[tuple[int, ToolCallBlock]]] = {}
         heads, lines = self._tree.heads, self._tree.lines
-        for place in self._places():
+        for place in self._places() if path is None else path:
             message = heads[place].message
             if message is None:
                 continue

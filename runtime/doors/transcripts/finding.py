@@ -5,7 +5,8 @@ import msgspec
 from tenure.messages.session import SessionNotFound
 from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.leaves import Leaves
-from tenure.runtime.doors.transcripts.layout import Layout
+from tenure.runtime.doors.transcripts.cache import SessionSummary
+from tenure.runtime.doors.transcripts.catalogue import Catalogue
 
 
 class SessionFound(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
@@ -16,29 +17,41 @@ class SessionFound(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_fiel
 
 
 class SessionAmbiguous(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
-    """Several sessions begin like this."""
+    """Several ids begin like this, or several sessions have this name."""
 
     text: str
     candidates: tuple[SessionId, ...]
 
     @property
     def remedy(self) -> str:
-        return (
-            f"{self.text!r} is the beginning of {len(self.candidates)} sessions; write more of it"
-        )
+        return f"{self.text!r} may be any of {len(self.candidates)} sessions; give more of one's id"
 
 
 def find_session(
     leaves: Leaves, root: str, text: str
 ) -> SessionFound | SessionAmbiguous | SessionNotFound:
-    """Find a session of this root, and of no other, by its id or the beginning of one.
+    """`find_listed` for who has no catalogue.  Blocks.
+
+    Raises:
+        OSError: the folder of sessions cannot be read.
+    """
+    return find_listed(leaves, Catalogue(leaves, root), text)
+
+
+def find_listed(
+    leaves: Leaves, catalogue: Catalogue, text: str
+) -> SessionFound | SessionAmbiguous | SessionNotFound:
+    """Find a session of this root, and of no other, by its id, the beginning of one, or its name.
+
+    An id, or the beginning of one, goes before a name; a name counts whole, whatever
+    its case.
 
     Blocks.
 
     Raises:
         OSError: the folder of sessions cannot be read.
     """
-    layout = Layout(root)
+    layout = catalogue.layout
     ids = layout.session_ids(leaves.files)
     if text in ids:
         return SessionFound(session_id=SessionId(text), path=ids[SessionId(text)])
@@ -47,4 +60,16 @@ def find_session(
         return SessionFound(session_id=candidates[0], path=ids[candidates[0]])
     if candidates:
         return SessionAmbiguous(text=text, candidates=tuple(candidates))
+    named = _named(catalogue, text) if text.strip() else ()
+    if len(named) == 1:
+        return SessionFound(session_id=named[0].id, path=named[0].path)
+    if named:
+        return SessionAmbiguous(text=text, candidates=tuple(each.id for each in named))
     return SessionNotFound(session_id=SessionId(text), searched=layout.sessions)
+
+
+def _named(catalogue: Catalogue, text: str) -> tuple[SessionSummary, ...]:
+    wanted = " ".join(text.split()).casefold()
+    return tuple(
+        each for each in catalogue.sessions() if each.id and each.name.casefold() == wanted
+    )

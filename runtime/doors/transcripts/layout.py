@@ -1,6 +1,8 @@
 """Where things lie under a root, and how names become safe file names."""
 
+import json
 from hashlib import sha256
+from typing import Any
 from urllib.parse import quote
 
 from tenure.messages.tokens import SessionId
@@ -25,6 +27,8 @@ class Layout:
         self.root = root
         self.home = f"{root.rstrip('/')}/.tenure"
         self.sessions = f"{self.home}/sessions"
+        self.trash = f"{self.home}/trash/sessions"
+        self.cache = f"{self.home}/cache/sessions.json"
 
     def new_session(self, session_id: SessionId, created_ms: int) -> str:
         """The path of a new transcript."""
@@ -77,6 +81,26 @@ class Layout:
             if session_id is not None:
                 ids[SessionId(session_id)] = path
         return ids
+
+    def parent_of(self, files: Files, path: str) -> str:
+        """The path of the transcript that this one was forked from, as its header has it."""
+        header = _header_fields(files, path)
+        parent = header.get("parentSession")
+        return parent if isinstance(parent, str) else ""
+
+
+def _header_fields(files: Files, path: str) -> dict[str, Any]:
+    try:
+        file = files.open(path, "read")
+    except OSError:
+        return {}
+    try:
+        fields = json.loads(file.read_at(0, _HEADER_BYTES_MAX).partition(b"\n")[0])
+    except (OSError, ValueError, RecursionError):
+        return {}
+    finally:
+        close_quietly(file)
+    return fields if isinstance(fields, dict) else {}
 
 
 def _named_session(path: str) -> str:

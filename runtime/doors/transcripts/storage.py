@@ -179,7 +179,7 @@ def replace_with_backup(files: Files, path: str, old: bytes, new: bytes, version
     are durable when this returns.  An existing backup is never replaced.
     """
     permissions = files.stat(path).mode
-    replace_whole(files, _free_name(files, f"{path}.v{version}.bak"), old, permissions)
+    replace_whole(files, free_name(files, f"{path}.v{version}.bak"), old, permissions)
     replace_whole(files, path, new, permissions)
 
 
@@ -252,7 +252,8 @@ def reason_of(error: OSError) -> str:
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
-def _free_name(files: Files, path: str) -> str:
+def free_name(files: Files, path: str) -> str:
+    """The path, or the first of `<path>-2`, `<path>-3`, ... where nothing is."""
     name, number = path, 1
     while True:
         try:

@@ -96,15 +96,16 @@ class Tree:
         parent = self.heads[place].parent_id
         return ROOT if parent is None else self._places[parent]
 
-    def path(self, *, behind: int = ROOT) -> list[int]:
+    def path(self, *, behind: int = ROOT, to: int | None = None) -> list[int]:
         """The places from a root to the leaf, in order.
 
         Args:
             behind: stop at this place and leave it out; the whole path where it
                 is not on it.
+            to: end at this place; None for the leaf.
         """
         path: list[int] = []
-        place = self.leaf_place
+        place = self.leaf_place if to is None else to
         while place not in (ROOT, behind):
             path.append(place)
             place = self.parent_place(place)
