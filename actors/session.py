@@ -4,6 +4,7 @@
     Vacant | Live -> Loading -> Draining -> Flushing -> Committing -> Live    a swap
     Live -> Parking -> LettingGo -> Parked -> Reopening -> Live               a park
     Live -> Reopening -> Live             the file was changed by another program
+    Live -> Unwinding -> Rewinding -> Restoring -> Live     a compaction is taken back
     Live | Parked -> HandingOver -> Yielding -> Releasing -> Vacant           a handover
 
 ARCHITECTURE.md, section SessionActor.
@@ -14,6 +15,14 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tenure.actors.session_appends import DiskOutcome, on_disk, take_append, take_settle
+from tenure.actors.session_compaction import (
+    go_back,
+    on_not_restored,
+    on_restored,
+    on_rewound,
+    run_compaction,
+    unwind,
+)
 from tenure.actors.session_handover import (
     ask_again,
     hand_over,
@@ -24,11 +33,11 @@ from tenure.actors.session_handover import (
     release_when_quiet,
 )
 from tenure.actors.session_reopening import (
+    on_idle_seen,
     on_let_go,
     on_not_reopened,
     on_reopened,
     on_seat_read,
-    on_turn_seen,
     park,
     reopen,
     unpark,
@@ -36,6 +45,7 @@ from tenure.actors.session_reopening import (
 from tenure.actors.session_state import (
     Closed,
     Committing,
+    CompactionWasLookedAt,
     Draining,
     Flushing,
     HandingOver,
@@ -48,12 +58,14 @@ from tenure.actors.session_state import (
     Parking,
     Releasing,
     Reopening,
+    Restoring,
     Resume,
-    Session,
+    Rewinding,
     State,
     ToolsWereLookedAt,
     TurnWasDrained,
     TurnWasLookedAt,
+    Unwinding,
     Vacant,
     Waking,
     Yielding,
@@ -71,8 +83,16 @@ from tenure.actors.session_swap import (
     on_not_loaded,
     swap,
 )
-from tenure.messages.base import Message, Reply
+from tenure.actors.session_view import view_of
+from tenure.messages.base import Message
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
+from tenure.messages.compaction import (
+    Compact,
+    CompactionFound,
+    CompactionMissing,
+    SettlePasses,
+    Uncompact,
+)
 from tenure.messages.handover import HandOverSession, SeatForgotten
 from tenure.messages.session import (
     AppendEntries,
@@ -85,8 +105,6 @@ from tenure.messages.session import (
     OpenSession,
     ParkSeat,
     SeatParked,
-    SeatState,
-    SessionView,
     SettleCalls,
     Stale,
     StartTurn,
@@ -114,7 +132,16 @@ from tenure.runtime.owner import Owner
 from tenure.runtime.step import Held, Step, Taken
 
 SessionCommand = (
-    SwapCommand | AppendEntries | StartTurn | CancelTurn | SettleCalls | ParkSeat | HandOverSession
+    SwapCommand
+    | AppendEntries
+    | StartTurn
+    | CancelTurn
+    | SettleCalls
+    | SettlePasses
+    | ParkSeat
+    | HandOverSession
+    | Compact
+    | Uncompact
 )
 
 
@@ -126,6 +153,8 @@ def session_step(state: State, message: Message, taken: Taken) -> Step[State]:
         case OpenSession() | OpenNewSession() | ContinueSession() | AppendEntries():
             return on_command(state, message, taken)
         case StartTurn() | CancelTurn() | SettleCalls() | ParkSeat() | HandOverSession():
+            return on_command(state, message, taken)
+        case Compact() | Uncompact() | SettlePasses():
             return on_command(state, message, taken)
         case OwnerStarted():
             return Step[State](Waking()).do(ReadSeat())
@@ -156,23 +185,21 @@ def on_end_of_wait(state: State, message: Message, taken: Taken) -> Step[State]:
             return on_yielded(state, message.reply)
         case HandingOver(), Answered(re=ToolsWereLookedAt()):
             return on_tools_seen(state, message.reply)
+        case Unwinding(), Answered() | CompactionFound() | CompactionMissing():
+            return resumed(go_back(state, message, taken))
         case Committing(), SeatNoted():
             return resumed(on_committed(state))
         case Committing(), SeatNotNoted(reason=reason):
             return resumed(on_not_committed(state, reason))
-        case Parking(), Answered(re=TurnWasLookedAt()):
-            return resumed(on_turn_seen(state, message.reply))
-        case LettingGo(session=session), TranscriptClosed(session_id=session_id):
-            if session_id != session.token.session_id:
-                return Step(state)
-            return resumed(on_let_go(state))
+        case Parking(), Answered(re=TurnWasLookedAt() | CompactionWasLookedAt()):
+            return resumed(on_idle_seen(state, message.reply))
         case Releasing(), SeatForgotten():
             # The transcript is let go of behind it, whatever became of the record.
             return Step(state)
-        case Releasing(session=session), TranscriptClosed(session_id=session_id):
+        case LettingGo(session) | Releasing(session), TranscriptClosed(session_id=session_id):
             if session_id != session.token.session_id:
                 return Step(state)
-            return resumed(on_released(state))
+            return resumed(on_let_go(state) if isinstance(state, LettingGo) else on_released(state))
         case _:
             return Step(state).answer(taken.asker, Unhandled(message=type(message).__name__))
 
@@ -193,12 +220,14 @@ def on_command(state: State, message: SessionCommand, taken: Taken) -> Step[Stat
             # The turn that is being drained writes its last entries now.
             if isinstance(message, AppendEntries):
                 return _keep(state, _append(state.before, message, taken))
-            if isinstance(message, SettleCalls):
-                return _keep(state, take_settle(state.before, taken))
+            if isinstance(message, SettleCalls | SettlePasses):
+                return _keep(state, take_settle(state.before, message, taken))
             return Step(hold(state, message, taken))
         case HandingOver() | Yielding() | Releasing():
             return on_command_in_handover(state, message, taken)
         case Waking() | Loading() | Committing() | Reopening() | Parking() | LettingGo():
+            return Step(hold(state, message, taken))
+        case Unwinding() | Rewinding() | Restoring():
             return Step(hold(state, message, taken))
         case Parked(session=session):
             if isinstance(message, HandOverSession):
@@ -220,8 +249,8 @@ def on_command_in_handover(
     # The turn that is being stopped writes its last entries now.
     if isinstance(message, AppendEntries):
         return _keep(state, _append(state.before, message, taken))
-    if isinstance(message, SettleCalls):
-        return _keep(state, take_settle(state.before, taken))
+    if isinstance(message, SettleCalls | SettlePasses):
+        return _keep(state, take_settle(state.before, message, taken))
     return Step(hold(state, message, taken))
 
 
@@ -229,8 +258,10 @@ def on_live_command(live: Live, message: SessionCommand, taken: Taken) -> Step[S
     match message:
         case AppendEntries():
             return widened(_append(live, message, taken))
-        case SettleCalls():
-            return widened(take_settle(live, taken))
+        case SettleCalls() | SettlePasses():
+            return widened(take_settle(live, message, taken))
+        case Compact() | Uncompact():
+            return on_compaction_command(live, message, taken)
         case StartTurn():
             return on_start_turn(live, message, taken)
         case CancelTurn():
@@ -270,33 +301,18 @@ def on_cancel_turn(live: Live, message: CancelTurn, taken: Taken) -> Step[State]
     return Step[State](live).forward("turn", StopActiveTurn(cause="user"), taken.asker)
 
 
+def on_compaction_command(live: Live, message: Compact | Uncompact, taken: Taken) -> Step[State]:
+    """A wish for the conversation that its asker has seen, or for whatever is current."""
+    if message.token is not None and message.token != live.session.token:  # guard: COMPACT-2
+        return _stale(live, taken)
+    if isinstance(message, Compact):
+        return run_compaction(live, message, taken)
+    return unwind(live, taken)
+
+
 def on_get(state: State, taken: Taken) -> Step[State]:
     """What the seat has, at once, in every state."""
-    match state:
-        case Live(session, Closed()):
-            view: Reply = _view(session, "closed_for_writing")
-        case Live(session) | Parking(before=Live(session)):
-            view = _view(session, "live")
-        case (
-            Loading(before=Live(session))
-            | Draining(before=Live(session))
-            | Flushing(before=Live(session))
-            | Committing(before=Live(session))
-        ):
-            view = _view(session, "swapping")
-        case HandingOver(before=Live(session)) | Yielding(before=Live(session)):
-            view = _view(session, "handing_over")
-        case Releasing(session):
-            view = _view(session, "handing_over")
-        case Parked(session) | LettingGo(session):
-            view = _view(session, "parked")
-        case Vacant(reason):
-            view = NoSession(reason=reason)
-        case Loading() | Committing() | Waking() | Reopening():
-            view = NoSession(reason="it is being opened")
-        case _:
-            assert_never(state)
-    return Step(state).answer(taken.asker, view)
+    return Step(state).answer(taken.asker, view_of(state))
 
 
 # --- what the doors say ------------------------------------------------------------------
@@ -308,6 +324,8 @@ def on_opened(state: State, opened: Opened) -> Step[State]:
             return resumed(on_loaded(state, opened))
         case Reopening():
             return resumed(on_reopened(state, opened))
+        case Restoring():
+            return resumed(on_restored(state, opened))
         case _:
             # Nobody waits for it: let it go, so that its claim is not kept for nothing.
             return Step[State](state).do(CloseTranscript(session_id=opened.token.session_id))
@@ -319,6 +337,8 @@ def on_not_opened(state: State, refusal: NotOpened) -> Step[State]:
             return resumed(on_not_loaded(state, refusal))
         case Reopening():
             return resumed(on_not_reopened(state, refusal))
+        case Restoring():
+            return resumed(on_not_restored(state, refusal))
         case _:
             return Step(state)
 
@@ -341,6 +361,8 @@ def on_write_outcome(state: State, outcome: DiskOutcome, taken: Taken) -> Step[S
         case Flushing(before=before):
             step = on_disk(before, outcome, taken)
             return commit_when_quiet(step.to(replace(state, before=step.state)))
+        case Rewinding():
+            return resumed(on_rewound(state, outcome))
         case _:
             return Step(state)
 
@@ -371,18 +393,6 @@ def _keep(
 ) -> Step[State]:
     """The session went on under a swap or a handover, which keeps its place."""
     return step.to(replace(state, before=step.state))
-
-
-def _view(session: Session, state: SeatState) -> SessionView:
-    return SessionView(
-        token=session.token,
-        path=session.path,
-        leaf=session.leaf,
-        seq=session.seq,
-        last_turn=session.last_turn,
-        state=state,
-        damage=session.damage,
-    )
 
 
 class SessionActor(Owner):

@@ -19,6 +19,7 @@ from tenure.actors.session_state import (
     Settling,
     Writing,
 )
+from tenure.messages.compaction import PassesSettled, SettlePasses
 from tenure.messages.entries import Record
 from tenure.messages.session import (
     Appended,
@@ -28,10 +29,12 @@ from tenure.messages.session import (
     CallsSettled,
     ChangedOutside,
     EntriesAppended,
+    SettleCalls,
 )
 from tenure.messages.tokens import EntryId, turn_number
 from tenure.messages.transcripts import (
     AppendRecords,
+    Owed,
     RecordsAppended,
     RecordsRefused,
     RecordsUncertain,
@@ -39,7 +42,7 @@ from tenure.messages.transcripts import (
     TranscriptChanged,
     TranscriptSettled,
 )
-from tenure.runtime.step import AskId, Step, Taken
+from tenure.runtime.step import Step, Taken
 
 KEYS_KEPT_MAX = 256
 """Idempotency keys that one session remembers; the transcript keeps them all."""
@@ -73,13 +76,14 @@ def take_append(live: Live, message: AppendEntries, taken: Taken) -> Step[Live]:
     return _enqueue(live, parcel, taken)
 
 
-def take_settle(live: Live, taken: Taken) -> Step[Live]:
-    """Accept a wish to settle open calls, behind the appends that were taken before it."""
+def take_settle(live: Live, message: SettleCalls | SettlePasses, taken: Taken) -> Step[Live]:
+    """Accept a wish to write what is owed, behind the appends that were taken before it."""
     if isinstance(live.appends, Closed):
         return Step(live).answer(taken.asker, AppendUnknown(reason=live.appends.reason))
     if isinstance(live.appends, Outdated):
         return Step(live).answer(taken.asker, ChangedOutside(path=live.appends.path))
-    return _enqueue(live, Settle(asker=taken.asker), taken)
+    owed: Owed = "calls" if isinstance(message, SettleCalls) else "passes"
+    return _enqueue(live, Settle(taken.asker, owed), taken)
 
 
 def on_disk(live: Live, outcome: DiskOutcome, taken: Taken) -> Step[Live]:
@@ -91,8 +95,8 @@ def on_disk(live: Live, outcome: DiskOutcome, taken: Taken) -> Step[Live]:
     match live.appends:
         case Writing(batch, waiting):
             return _on_written(live, batch, waiting, outcome, taken)
-        case Settling(asker, waiting):
-            return _on_settled(live, asker, waiting, outcome, taken)
+        case Settling(asker, owed, waiting):
+            return _on_settled(live, Settle(asker, owed), waiting, outcome, taken)
         case Quiet() | Closed() | Outdated():
             return Step(live)
 
@@ -124,32 +128,36 @@ def _on_written(
 
 def _on_settled(
     live: Live,
-    asker: AskId | None,
+    settle: Settle,
     waiting: tuple[Parcel | Settle, ...],
     outcome: DiskOutcome,
     taken: Taken,
 ) -> Step[Live]:
-    session = live.session
+    session, asker = live.session, settle.asker
     match outcome:
         case TranscriptSettled(opened=opened):
             after = replace(session, leaf=opened.leaf, seq=opened.seq, entries=opened.entries)
-            settled = CallsSettled(
-                token=after.token, settled=opened.settled, last_turn=after.last_turn
-            )
-            return _next(after, waiting, taken).answer(asker, settled)
+            reply = _settled(after, settle.owed, opened.settled)
+            return _next(after, waiting, taken).answer(asker, reply)
         case RecordsRefused(reason=reason):
             return _next(session, waiting, taken).answer(asker, AppendFailed(reason=reason))
         case TranscriptChanged(path=path):
             step = Step(Live(session, Outdated(path)))
-            return _refuse_all(step, (Settle(asker), *waiting), ChangedOutside(path=path))
+            return _refuse_all(step, (settle, *waiting), ChangedOutside(path=path))
         case RecordsUncertain(reason=reason):
             step = Step(Live(session, Closed(reason=reason)))
-            return _refuse_all(step, (Settle(asker), *waiting), AppendUnknown(reason=reason))
+            return _refuse_all(step, (settle, *waiting), AppendUnknown(reason=reason))
         case RecordsAppended():
             return Step(live)
 
 
 # --- pure helpers ------------------------------------------------------------------------
+
+
+def _settled(session: Session, owed: Owed, count: int) -> CallsSettled | PassesSettled:
+    if owed == "passes":
+        return PassesSettled(token=session.token, settled=count)
+    return CallsSettled(token=session.token, settled=count, last_turn=session.last_turn)
 
 
 def _enqueue(live: Live, item: Parcel | Settle, taken: Taken) -> Step[Live]:
@@ -158,8 +166,8 @@ def _enqueue(live: Live, item: Parcel | Settle, taken: Taken) -> Step[Live]:
             return _next(live.session, (item,), taken)
         case Writing(batch, waiting):
             return Step(Live(live.session, Writing(batch, _joined(waiting, item))))
-        case Settling(asker, waiting):
-            return Step(Live(live.session, Settling(asker, _joined(waiting, item))))
+        case Settling(asker, owed, waiting):
+            return Step(Live(live.session, Settling(asker, owed, _joined(waiting, item))))
         case Closed() | Outdated():
             return Step(live)
 
@@ -193,8 +201,9 @@ def _next_unknown(
         return Step(Live(session, Quiet()))
     first = waiting[0]
     if isinstance(first, Settle):
-        settling = Settling(asker=first.asker, waiting=waiting[1:])
-        return Step(Live(session, settling)).do(SettleTranscript(token=session.token))
+        settling = Settling(asker=first.asker, owed=first.owed, waiting=waiting[1:])
+        settle = SettleTranscript(token=session.token, owed=first.owed)
+        return Step(Live(session, settling)).do(settle)
     parcels: list[Parcel] = []
     for item in waiting:
         if not isinstance(item, Parcel):

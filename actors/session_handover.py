@@ -27,6 +27,7 @@ from tenure.actors.session_state import (
 )
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Reply
+from tenure.messages.compaction import DropPasses
 from tenure.messages.handover import (
     DetachSession,
     ForgetSeat,
@@ -108,6 +109,7 @@ def on_released(state: Releasing) -> Resume:
         step = step.answer(asker, HandedOver(token=token, dropped=state.queued))
     step = step.emit(SessionHandedOver(token=token, dropped=state.queued))
     step = step.tell("approval", EndSessionGrants(session_id=token.session_id))
+    step = step.tell("compaction", DropPasses())
     return Resume(step.tell("turn", DetachSession()), state.held)
 
 

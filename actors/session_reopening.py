@@ -2,6 +2,7 @@
 
 from tenure.actors.session_state import (
     Closed,
+    CompactionWasLookedAt,
     LettingGo,
     Live,
     NotOpened,
@@ -20,6 +21,7 @@ from tenure.actors.session_state import (
 )
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Reply
+from tenure.messages.compaction import CompactionView, DropPasses, GetCompaction
 from tenure.messages.session import SeatBusy, SeatParked, SessionChanged
 from tenure.messages.tokens import SessionId
 from tenure.messages.transcripts import (
@@ -73,7 +75,7 @@ def attached(step: Step[State], session: Session) -> Step[State]:
     """The seat has this session now: say so, and let the turn owner count from its last turn."""
     attach = AttachSession(session_id=session.token.session_id, last_turn=session.last_turn)
     changed = SessionChanged(token=session.token, path=session.path)
-    return step.emit(changed).tell("turn", attach)
+    return step.emit(changed).tell("turn", attach).tell("compaction", DropPasses())
 
 
 # --- parking -------------------------------------------------------------------------------
@@ -87,14 +89,20 @@ def park(live: Live, taken: Taken) -> Step[State]:
     return Step[State](parking).ask("turn", GetTurn(), re=TurnWasLookedAt())
 
 
-def on_turn_seen(state: Parking, reply: Reply) -> Resume:
-    idle = isinstance(reply, TurnView) and reply.turn_id is None and not reply.queued
-    if not idle:
-        return Resume(Step[State](state.before).answer(state.asker, SeatBusy()), state.held)
-    session = state.before.session
-    letting_go = LettingGo(session, state.asker, state.held)
-    close = CloseTranscript(session_id=session.token.session_id)
-    return Resume(Step[State](letting_go).do(close))
+def on_idle_seen(state: Parking, reply: Reply) -> Resume:
+    """First the turn answers, then the compaction; then the seat is idle."""
+    match reply:
+        case TurnView(turn_id=None, queued=()):
+            step = Step[State](state)
+            return Resume(step.ask("compaction", GetCompaction(), re=CompactionWasLookedAt()))
+        case CompactionView(pass_id=None):
+            session = state.before.session
+            letting_go = LettingGo(session, state.asker, state.held)
+            close = CloseTranscript(session_id=session.token.session_id)
+            return Resume(Step[State](letting_go).do(close))
+        case _:
+            busy = Step[State](state.before).answer(state.asker, SeatBusy())
+            return Resume(busy, state.held)
 
 
 def on_let_go(state: LettingGo) -> Resume:

@@ -14,7 +14,7 @@ from tenure.messages.session import (
     StorageFailed,
 )
 from tenure.messages.tokens import EntryId, SessionId, SessionToken, TurnId
-from tenure.messages.transcripts import Opened, Target
+from tenure.messages.transcripts import Opened, Owed, Target
 from tenure.runtime.step import AskId, Held, Step, Taken
 
 
@@ -48,9 +48,10 @@ class Parcel(msgspec.Struct, frozen=True):
 
 
 class Settle(msgspec.Struct, frozen=True):
-    """An accepted `SettleCalls`: it keeps its place among the appends."""
+    """An accepted wish to write what is owed: it keeps its place among the appends."""
 
     asker: AskId | None
+    owed: Owed
 
 
 class Placed(msgspec.Struct, frozen=True):
@@ -74,9 +75,10 @@ class Writing(msgspec.Struct, frozen=True):
 
 
 class Settling(msgspec.Struct, frozen=True):
-    """Open tool calls are being given results."""
+    """Open tool calls are being given results, or open passes their ends."""
 
     asker: AskId | None
+    owed: Owed
     waiting: tuple[Parcel | Settle, ...]
 
 
@@ -204,8 +206,35 @@ class Reopening(msgspec.Struct, frozen=True):
     held: tuple[Held, ...] = ()
 
 
+class Unwinding(msgspec.Struct, frozen=True):
+    """A compaction is to be taken back: is the seat idle, and what came after it?"""
+
+    before: Live
+    asker: AskId | None
+    held: tuple[Held, ...] = ()
+
+
+class Rewinding(msgspec.Struct, frozen=True):
+    """The record that moves the leaf is on its way to the disk."""
+
+    before: Live
+    entry_id: EntryId
+    """The compaction."""
+    asker: AskId | None
+    held: tuple[Held, ...]
+
+
+class Restoring(msgspec.Struct, frozen=True):
+    """The leaf is moved; the session is opened again at its next epoch."""
+
+    session: Session
+    entry_id: EntryId
+    asker: AskId | None
+    held: tuple[Held, ...]
+
+
 class Parking(msgspec.Struct, frozen=True):
-    """Is the seat idle?  The turn was asked."""
+    """Is the seat idle?  The turn was asked, then the compaction."""
 
     before: Live
     asker: AskId | None
@@ -238,6 +267,9 @@ State = (
     | Yielding
     | Releasing
     | Reopening
+    | Unwinding
+    | Rewinding
+    | Restoring
     | Parking
     | LettingGo
     | Parked
@@ -254,6 +286,9 @@ Holding = (
     | Yielding
     | Releasing
     | Reopening
+    | Unwinding
+    | Rewinding
+    | Restoring
     | Parking
     | LettingGo
 )
@@ -275,6 +310,10 @@ class TurnWasDrained(msgspec.Struct, frozen=True):
 
 
 class TurnWasLookedAt(msgspec.Struct, frozen=True):
+    pass
+
+
+class CompactionWasLookedAt(msgspec.Struct, frozen=True):
     pass
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tenure.actors.turn_drain import attach, detach, drain
 from tenure.actors.turn_end import after, ended_of, never_began, recover
 from tenure.actors.turn_model import call_model, delta, on_model_done, on_model_failed
+from tenure.actors.turn_room import on_room_made, on_too_long
 from tenure.actors.turn_saves import Saved, on_saved
 from tenure.actors.turn_start import (
     begin,
@@ -37,16 +38,20 @@ from tenure.actors.turn_state import (
     Finished,
     Idle,
     Ledger,
+    MakingRoom,
+    Overflown,
     Preparing,
     PromptSaved,
     Ready,
     Recovering,
     ResultsSaved,
     Retrying,
+    RoomMade,
     Run,
     Running,
     State,
     StoppingModel,
+    StoppingRoom,
     StoppingTools,
     Undecided,
     ledger_of,
@@ -146,6 +151,8 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
             return on_call_decided(state, decided, reply, taken)
         case Answered(re=PromptSaved() | AnswerSaved() | ResultsSaved() | EndSaved() as saved):
             return on_append_answered(state, saved, message.reply, taken)
+        case Answered(re=RoomMade(turn_id=turn_id)):
+            return on_room(state, turn_id, message.reply, taken)
         case Answered(re=CallsWereSettled(), reply=reply):
             return on_settled(state, reply)
         case _:
@@ -276,6 +283,10 @@ def on_outcome(state: State, outcome: RunOutcome, taken: Taken) -> Step[State]:
             refusal = ModelUnavailable(model=model, reason=reason)
             ended = ended_of(run, Finished("error"), refusal.remedy)
             return never_began(run, asker, refusal, ended, ())
+        case Calling(run), ModelCallFailed(call=call, failure=failure) if (
+            call == run.calls and failure.kind == "context_exceeded"
+        ):
+            return on_too_long(state, outcome, taken)
         case Calling(run), ModelDelta(call=call) if call == run.calls:
             return Step[State](state).emit(delta(outcome))
         case ((Calling(run) | StoppingModel(run)), ModelCallDone(call=call)) if call == run.calls:
@@ -302,6 +313,13 @@ def on_call_decided(state: State, decided: CallDecided, reply: Reply, taken: Tak
             return on_decided(state, call, reply, taken)
     if isinstance(reply, CallAllowed | CallDenied | CallStopped):
         return superseded(Step(state), reply.request_id)
+    return Step(state)
+
+
+def on_room(state: State, turn_id: TurnId, reply: Reply, taken: Taken) -> Step[State]:
+    """The compaction that the current turn asked for is over, or was none."""
+    if isinstance(state, MakingRoom | Overflown | StoppingRoom) and state.run.turn_id == turn_id:
+        return on_room_made(state, reply, taken)
     return Step(state)
 
 

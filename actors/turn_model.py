@@ -7,6 +7,7 @@ from tenure.actors.turn_state import (
     AnswerSaved,
     Calling,
     Finished,
+    Relief,
     Retrying,
     Run,
     SavingAnswer,
@@ -53,7 +54,8 @@ def on_model_done(
     state: Calling | StoppingModel, message: AssistantMessage, taken: Taken
 ) -> Step[State]:
     """The model has spoken: its message is written before anything is done about it."""
-    run = replace(state.run, usage=state.run.usage.plus(message.usage))
+    unused: Relief = "unused"
+    run = replace(state.run, usage=state.run.usage.plus(message.usage), relief=unused)
     stamped = replace(message, timestamp=message.timestamp or taken.now_ms)
     if isinstance(state, StoppingModel):
         # It ended before the cancel reached it: the answer is kept, its calls are not run.

@@ -11,7 +11,7 @@ from tenure.actors.turn_end import (
     never_began,
     not_run,
 )
-from tenure.actors.turn_model import call_model
+from tenure.actors.turn_room import next_call
 from tenure.actors.turn_state import (
     Acting,
     AnswerSaved,
@@ -49,7 +49,7 @@ def on_saved(state: Busy, saved: Saved, reply: Reply, taken: Taken) -> Step[Stat
         return _on_not_saved(state, refusal, taken)
     match state, saved:
         case SavingPrompt(run, asker), PromptSaved():
-            return after(_started(run, asker), call_model(run, attempt=1))
+            return after(_started(run, asker), next_call(run))
         case StoppingPrompt(run, end, drainers, asker), PromptSaved():
             return after(_started(run, asker), finish(run, end, drainers))
         case SavingAnswer(run, message), AnswerSaved():

@@ -59,7 +59,13 @@ def go_on(ledger: Ledger, queue: tuple[Prompt, ...]) -> Step[State]:
 
 def save_prompt(run: Run, asker: AskId | None, prepared: TurnPrepared, taken: Taken) -> Step[State]:
     """The prompt is written before the model is called (TURN-8)."""
-    ready = replace(run, model=prepared.model, system=prepared.system, tools=prepared.tools)
+    ready = replace(
+        run,
+        model=prepared.model,
+        system=prepared.system,
+        tools=prepared.tools,
+        window=prepared.window,
+    )
     content: tuple[UserBlock, ...] = (TextBlock(text=run.prompt.text), *run.prompt.images)
     user = UserMessage(content=content, timestamp=taken.now_ms)
     append = AppendEntries(

@@ -1,5 +1,7 @@
 """The states of a seat's turn, one struct each: a field exists only where it means something."""
 
+from typing import Literal
+
 import msgspec
 
 from tenure.messages.content import (
@@ -12,6 +14,7 @@ from tenure.messages.content import (
 from tenure.messages.models import ToolSpec
 from tenure.messages.tokens import CallId, SessionId, SessionToken, TurnId
 from tenure.messages.turn import StopCause, TurnStopReason
+from tenure.messages.turn_effects import ModelCallFailed
 from tenure.runtime.step import AskId, Held
 
 
@@ -42,6 +45,13 @@ class Prompt(msgspec.Struct, frozen=True):
     model: str
 
 
+Room = Literal["open", "spent"]
+"""spent: a compaction did not help, or could not be made: this turn asks for no more room."""
+
+Relief = Literal["unused", "used"]
+"""used: this model call was refused as too long before, and room was made for it."""
+
+
 class Run(msgspec.Struct, frozen=True):
     """One running turn."""
 
@@ -52,6 +62,10 @@ class Run(msgspec.Struct, frozen=True):
     model: str = ""
     system: str = ""
     tools: tuple[ToolSpec, ...] = ()
+    window: int = 0
+    """Tokens that the model can read; 0 where nobody knows."""
+    room: Room = "open"
+    relief: Relief = "unused"
     calls: int = 0
     """Model calls so far, retries included."""
     usage: Usage = Usage(priced=True)
@@ -168,6 +182,19 @@ class SavingPrompt(msgspec.Struct, frozen=True):
     asker: AskId | None
 
 
+class MakingRoom(msgspec.Struct, frozen=True):
+    """The window may be full: whether there is room for the next call is being seen to."""
+
+    run: Run
+
+
+class Overflown(msgspec.Struct, frozen=True):
+    """The provider said that the conversation is too long: room is being made."""
+
+    run: Run
+    failure: ModelCallFailed
+
+
 class Calling(msgspec.Struct, frozen=True):
     """The model speaks."""
 
@@ -203,6 +230,14 @@ class StoppingPrompt(msgspec.Struct, frozen=True):
     end: End
     drainers: tuple[Drainer, ...]
     asker: AskId | None
+
+
+class StoppingRoom(msgspec.Struct, frozen=True):
+    """The compaction is being stopped; its last word is awaited."""
+
+    run: Run
+    end: End
+    drainers: tuple[Drainer, ...]
 
 
 class StoppingModel(msgspec.Struct, frozen=True):
@@ -248,8 +283,10 @@ class Drained(msgspec.Struct, frozen=True):
     cause: StopCause
 
 
-Stopping = StoppingPrompt | StoppingModel | StoppingSave | StoppingTools | Ending
-Begun = SavingPrompt | Calling | Retrying | SavingAnswer | Acting | Stopping
+Stopping = StoppingPrompt | StoppingRoom | StoppingModel | StoppingSave | StoppingTools | Ending
+Begun = (
+    SavingPrompt | MakingRoom | Overflown | Calling | Retrying | SavingAnswer | Acting | Stopping
+)
 """Something was written, or is on its way."""
 Busy = Preparing | Begun
 
@@ -270,6 +307,10 @@ class CallsWereSettled(msgspec.Struct, frozen=True):
 
 
 class PromptSaved(msgspec.Struct, frozen=True):
+    turn_id: TurnId
+
+
+class RoomMade(msgspec.Struct, frozen=True):
     turn_id: TurnId
 
 

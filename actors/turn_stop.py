@@ -26,6 +26,8 @@ from tenure.actors.turn_state import (
     End,
     Ending,
     Finished,
+    MakingRoom,
+    Overflown,
     Preparing,
     Retrying,
     Running,
@@ -36,12 +38,14 @@ from tenure.actors.turn_state import (
     Stopped,
     StoppingModel,
     StoppingPrompt,
+    StoppingRoom,
     StoppingSave,
     StoppingTools,
     Undecided,
     Waiting,
 )
 from tenure.messages.approval import RevokeApprovals
+from tenure.messages.compaction import DropPass
 from tenure.messages.content import calls_of
 from tenure.messages.entries import MessageEntry
 from tenure.messages.turn import StopCause, TurnEnded, TurnNotStarted, TurnStopping
@@ -78,7 +82,7 @@ def begin_stop(
 def lose(state: Busy, why: str, taken: Taken) -> Step[State]:
     """The session is not this turn's any more: what it says can no longer be written."""
     match state:
-        case Calling() | Retrying() | SavingAnswer() | Acting():
+        case MakingRoom() | Overflown() | Calling() | Retrying() | SavingAnswer() | Acting():
             return _wind_down(state, Finished("session_lost", error=why), (), taken)
         case _:
             # Its start, or its end, is being written: the answer to that will say so.
@@ -112,6 +116,9 @@ def _wind_down(state: Begun, end: End, drainers: tuple[Drainer, ...], taken: Tak
     match state:
         case SavingPrompt(run, asker):
             return Step(StoppingPrompt(run, end, drainers, asker))
+        case MakingRoom(run) | Overflown(run):
+            stopping = Step[State](StoppingRoom(run, end, drainers))
+            return stopping.tell("compaction", DropPass(turn_id=run.turn_id))
         case Calling(run):
             return Step[State](StoppingModel(run, end, drainers)).cancel(f"model {run.turn_id}")
         case Retrying(run):
@@ -121,7 +128,14 @@ def _wind_down(state: Begun, end: End, drainers: tuple[Drainer, ...], taken: Tak
             return Step(StoppingSave(run, end, drainers, calls_of(message)))
         case Acting():
             return _stop_tools(state, end, drainers, taken)
-        case StoppingPrompt() | StoppingModel() | StoppingSave() | StoppingTools() | Ending():
+        case (
+            StoppingPrompt()
+            | StoppingRoom()
+            | StoppingModel()
+            | StoppingSave()
+            | StoppingTools()
+            | Ending()
+        ):
             return Step(replace(state, drainers=state.drainers + drainers))
 
 

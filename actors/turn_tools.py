@@ -10,7 +10,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from tenure.actors.turn_end import after, error_result
-from tenure.actors.turn_model import call_model
+from tenure.actors.turn_room import next_call
 from tenure.actors.turn_state import (
     Acting,
     Allowed,
@@ -79,7 +79,7 @@ def advance(step: Step[Acting], taken: Taken) -> Step[State]:
     step = _save_finished(step)
     state = step.state
     if all(isinstance(call.status, Saved) for call in state.calls):
-        return after(step.to(state), call_model(state.run, attempt=1))
+        return after(step.to(state), next_call(state.run))
     return step.to(state)
 
 

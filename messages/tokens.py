@@ -19,10 +19,10 @@ CallId = NewType("CallId", str)
 EntryId = NewType("EntryId", str)
 """Names one entry of a transcript."""
 
-Role = Literal["session", "turn", "approval", "settings"]
-"""Which owner: the first three are of one seat, the last is of the host."""
+Role = Literal["session", "turn", "compaction", "approval", "settings"]
+"""Which owner: the first four are of one seat, the last is of the host."""
 
-SEAT_ROLES: tuple[Role, ...] = ("session", "turn", "approval")
+SEAT_ROLES: tuple[Role, ...] = ("session", "turn", "compaction", "approval")
 HOST_ROLES: tuple[Role, ...] = ("settings",)
 
 

@@ -1,5 +1,7 @@
 """The transcript door's vocabulary: what a SessionActor wants of a file, and how it went."""
 
+from typing import Literal
+
 import msgspec
 
 from tenure.messages.base import Effect, Outcome
@@ -153,10 +155,16 @@ class TranscriptClosed(Outcome, frozen=True, kw_only=True):
     reason: str = ""
 
 
+Owed = Literal["calls", "passes"]
+"""calls: tool calls of the leaf's path without a result.  passes: compactions whose audit
+has no end."""
+
+
 class SettleTranscript(Effect, frozen=True, kw_only=True):
-    """Write a synthetic result for each tool call of the leaf's path that has none."""
+    """Write what is owed: a synthetic result for each call, or an end for each pass."""
 
     token: SessionToken
+    owed: Owed = "calls"
 
     def failed(self, reason: str) -> Outcome:
         return RecordsUncertain(session_id=self.token.session_id, reason=reason)

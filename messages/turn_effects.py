@@ -31,6 +31,8 @@ class TurnPrepared(Outcome, frozen=True, kw_only=True):
     """The full model string."""
     system: str
     tools: tuple[ToolSpec, ...]
+    window: int = 0
+    """Tokens that the model can read; 0 where nobody knows."""
 
 
 class TurnNotPrepared(Outcome, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from tenure.runtime.errors import HostClosed
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
 
+    from tenure.messages.compaction import Compacted, CompactionQueued, Uncompacted
     from tenure.runtime.doors.transcripts import SessionSummary
     from tenure.runtime.host import Host
     from tenure.runtime.seat import Seat
@@ -117,6 +118,14 @@ class SyncSeat:
 
     def open(self, session_id: str) -> SessionOpened:
         return self._running().call(self._seat.open, session_id)
+
+    def compact(self, instructions: str = "") -> "Compacted | CompactionQueued":
+        """See `Seat.compact`."""
+        return self._running().call(self._seat.compact, instructions)
+
+    def uncompact(self) -> "Uncompacted":
+        """See `Seat.uncompact`."""
+        return self._running().call(self._seat.uncompact)
 
     def ask(self, command: Command) -> Reply:
         return self._running().call(self._seat.ask, command)

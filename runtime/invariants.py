@@ -235,6 +235,56 @@ INVARIANTS: tuple[Invariant, ...] = (
         ),
     ),
     _invariant(
+        id="COMPACT-1",
+        owner="CompactionActor",
+        text=(
+            "Persist first, replace second: nothing is compacted before the entry is durable, and "
+            "every reader takes the conversation from the transcript."
+        ),
+    ),
+    _invariant(
+        id="COMPACT-2",
+        owner="CompactionActor",
+        text=(
+            "A pass carries the token from before its summary; where it is stale the pass is "
+            "refused, and both files are as they were."
+        ),
+    ),
+    _invariant(
+        id="COMPACT-3",
+        owner="TurnActor",
+        text=(
+            "A pass that failed or was stopped never loses the pending prompt: it is durable "
+            "before the pass, and the model is called whatever became of it."
+        ),
+    ),
+    _invariant(
+        id="COMPACT-4",
+        owner="CompactionActor",
+        text=(
+            "One pass at a time; a wish meanwhile is `CompactionBusy` with its instructions given "
+            "back, or is queued, as its sender asked."
+        ),
+    ),
+    _invariant(
+        id="COMPACT-5",
+        owner="transcripts",
+        text="A pass has exactly one start and one end in the audit, in its own session.",
+    ),
+    _invariant(
+        id="COMPACT-6",
+        owner="summaries",
+        text="A cut never parts a tool call from its result.",
+    ),
+    _invariant(
+        id="COMPACT-7",
+        owner="CompactionActor",
+        text=(
+            "Recovery goes through the SessionActor, behind what was sent before, and ends up in "
+            "the session where the pass began."
+        ),
+    ),
+    _invariant(
         id="TOOL-1",
         owner="tools",
         text="A tool reads and writes only inside the root, and never in `.tenure/`.",

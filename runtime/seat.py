@@ -7,6 +7,15 @@ from tenure.messages.approval import AnswerApproval, ApprovalsOpen, Choice, GetA
 from tenure.messages.approval import ApprovalRequest as Request
 from tenure.messages.base import Command, Event, Refusal, Reply
 from tenure.messages.bus import EventsMissed, OwnerLost, OwnerRestarted, Published, Unhandled
+from tenure.messages.compaction import (
+    Compact,
+    Compacted,
+    CompactionQueued,
+    PassId,
+    StopCompaction,
+    Uncompact,
+    Uncompacted,
+)
 from tenure.messages.content import ImageBlock
 from tenure.messages.session import (
     CancelTurn,
@@ -166,6 +175,46 @@ class Seat:
     async def answer(self, request_id: RequestId, choice: Choice) -> Reply:
         """Answer one request: `Applied`, or `Superseded` or `Expired` where it is over."""
         return await self.ask(AnswerApproval(request_id=request_id, choice=choice))
+
+    # --- compaction ----------------------------------------------------------------------------
+
+    async def compact(
+        self,
+        instructions: str = "",
+        *,
+        token: SessionToken | None = None,
+        when_busy: Literal["refuse", "queue"] = "refuse",
+    ) -> Compacted | CompactionQueued:
+        """Put a summary in the place of the old messages; they stay in the file.
+
+        Args:
+            instructions: what the summary should keep, in your words.
+            when_busy: what to do while another compaction is under way.  One that is
+                queued ends with the event `CompactionEnded`.
+
+        Raises:
+            Refused: nothing was changed (`NothingToCompact`, `CompactionBusy`, `Stale`, ...).
+        """
+        command = Compact(instructions=instructions, token=token, when_busy=when_busy)
+        reply = await self.ask(command)
+        if isinstance(reply, Compacted | CompactionQueued):
+            return reply
+        raise refused(reply)
+
+    async def stop_compaction(self, pass_id: PassId) -> Reply:
+        """Stop the compaction with this id: `CompactionStopping`, or `CompactionNotRunning`."""
+        return await self.ask(StopCompaction(pass_id=pass_id))
+
+    async def uncompact(self, *, token: SessionToken | None = None) -> Uncompacted:
+        """Take the last compaction back, while nothing follows it.  The token changes.
+
+        Raises:
+            Refused: nothing was changed (`WouldDrop`, `NothingToUncompact`, `SeatBusy`, ...).
+        """
+        reply = await self.ask(Uncompact(token=token))
+        if isinstance(reply, Uncompacted):
+            return reply
+        raise refused(reply)
 
     # --- sessions ------------------------------------------------------------------------------
 

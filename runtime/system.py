@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from tenure.actors.approval import ApprovalActor
+from tenure.actors.compaction import CompactionActor
 from tenure.actors.session import SessionActor
 from tenure.actors.settings import SettingsActor
 from tenure.actors.turn import TurnActor
@@ -19,6 +22,22 @@ from tenure.messages.approval import (
     RevokeSeatApprovals,
 )
 from tenure.messages.base import Command, Event, Outcome
+from tenure.messages.compaction import (
+    Compact,
+    CompactionEnded,
+    CompactionStarted,
+    DropPass,
+    DropPasses,
+    FindCompaction,
+    GetCompaction,
+    PassId,
+    PlanCompaction,
+    RunCompaction,
+    SettlePasses,
+    StopCompaction,
+    SummariseConversation,
+    Uncompact,
+)
 from tenure.messages.handover import DetachSession, ForgetSeat, HandOverSession
 from tenure.messages.models import Model
 from tenure.messages.session import (
@@ -33,6 +52,7 @@ from tenure.messages.session import (
     StartTurn,
 )
 from tenure.messages.settings import (
+    CompactionRules,
     GetPolicy,
     GetSettings,
     PolicyChanged,
@@ -63,7 +83,7 @@ from tenure.messages.turn import (
     TurnEnded,
     TurnStarted,
 )
-from tenure.messages.turn_effects import CallModel, PrepareTurn, RunTool, Wait
+from tenure.messages.turn_effects import CallModel, PrepareTurn, RunTool, TurnPrepared, Wait
 from tenure.runtime.doors.approver import Approve, Approver
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
@@ -71,6 +91,7 @@ from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.models.door import Models
 from tenure.runtime.doors.pause import Pause
 from tenure.runtime.doors.settings_file import SettingsFile
+from tenure.runtime.doors.summaries.door import Summaries
 from tenure.runtime.doors.tools.door import AnyTool, Tools
 from tenure.runtime.doors.transcripts import Transcripts
 from tenure.runtime.effects import Handlers
@@ -96,6 +117,14 @@ TAKEN_BY: Mapping[type[Command], Role] = {
     AttachSession: "turn",
     DetachSession: "turn",
     GetTurn: "turn",
+    Compact: "session",
+    Uncompact: "session",
+    SettlePasses: "session",
+    RunCompaction: "compaction",
+    StopCompaction: "compaction",
+    DropPass: "compaction",
+    DropPasses: "compaction",
+    GetCompaction: "compaction",
     DecideCall: "approval",
     DecisionTaken: "approval",
     AnswerApproval: "approval",
@@ -120,6 +149,10 @@ BETWEEN_OWNERS: frozenset[type[Command]] = frozenset(
         AttachSession,
         DetachSession,
         SettleCalls,
+        SettlePasses,
+        RunCompaction,
+        DropPass,
+        DropPasses,
         DecideCall,
         DecisionTaken,
         RevokeApprovals,
@@ -146,8 +179,25 @@ def _turn_lost(turn_id: str) -> Event:
     )
 
 
-STREAMS = (StreamRule(opens=TurnStarted, ends=TurnEnded, key=_turn_of, lost=_turn_lost),)
-"""A turn that began is ended, also when its owner dies."""
+def _pass_of(event: Event) -> str:
+    assert isinstance(event, CompactionStarted | CompactionEnded)
+    return event.pass_id
+
+
+def _pass_lost(pass_id: str) -> Event:
+    return CompactionEnded(
+        pass_id=PassId(pass_id),
+        token=None,
+        status="owner_lost",
+        reason="the owner of this compaction failed; the transcript says whether it was done",
+    )
+
+
+STREAMS = (
+    StreamRule(opens=TurnStarted, ends=TurnEnded, key=_turn_of, lost=_turn_lost),
+    StreamRule(opens=CompactionStarted, ends=CompactionEnded, key=_pass_of, lost=_pass_lost),
+)
+"""A turn that began is ended, and so is a compaction, also when its owner dies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +208,7 @@ class Doors:
     transcripts: Transcripts
     tools: Tools
     models: Models
+    summaries: Summaries
     settings: SettingsFile
     approver: Approver
     pause: Pause
@@ -179,29 +230,54 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
     transcripts = Transcripts(leaves, root, claims, host_id)
     tools = Tools(leaves, root, wishes.tools)
     default = "librarian" if wishes.model is None else wishes.model
+    models = Models(leaves, transcripts, tools, default, wishes.base_url)
     return Doors(
         claims=claims,
         transcripts=transcripts,
         tools=tools,
-        models=Models(leaves, transcripts, tools, default, wishes.base_url),
+        models=models,
+        summaries=Summaries(leaves, transcripts, models),
         settings=SettingsFile(leaves, root, claims, wishes.settings or {}),
         approver=Approver(wishes.approve),
         pause=Pause(leaves.clock),
     )
 
 
+class WithSettings:
+    """Handlers that read the settings anew first: they may have changed by hand."""
+
+    def __init__(self, doors: Doors, wishes: Wishes) -> None:
+        self._doors = doors
+        self._wishes = wishes
+
+    async def prepare(self, effect: PrepareTurn, context: Context) -> Outcome:
+        """A host without a model of its own takes the one in the settings."""
+        doors, wishes = self._doors, self._wishes
+        rules = CompactionRules()
+        outcome = await doors.settings.read(ReadSettings(), context)
+        if isinstance(outcome, SettingsRead):
+            found = outcome.settings
+            rules = found.compaction
+            if wishes.model is None and not effect.model:
+                doors.models.choose(found.model, wishes.base_url or found.base_url)
+        prepared = await doors.models.prepare(effect, context)
+        if not isinstance(prepared, TurnPrepared) or not rules.enabled:
+            return prepared
+        window = await doors.summaries.window(prepared.model, rules)
+        return replace(prepared, window=window)
+
+    async def plan(self, effect: PlanCompaction, context: Context) -> Outcome:
+        """When, and by whom, is for the settings to say."""
+        rules = CompactionRules()
+        outcome = await self._doors.settings.read(ReadSettings(), context)
+        if isinstance(outcome, SettingsRead):
+            rules = outcome.settings.compaction
+        return await self._doors.summaries.plan(effect, rules, context)
+
+
 def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
     """Who carries out which effect."""
-
-    async def prepare(effect: PrepareTurn, context: Context) -> Outcome:
-        # A host without a model of its own takes the one in the settings, read anew.
-        if wishes.model is None and not effect.model:
-            outcome = await doors.settings.read(ReadSettings(), context)
-            if isinstance(outcome, SettingsRead):
-                found = outcome.settings
-                doors.models.choose(found.model, wishes.base_url or found.base_url)
-        return await doors.models.prepare(effect, context)
-
+    settings = WithSettings(doors, wishes)
     return {
         ReadSeat: doors.transcripts.read_seat,
         OpenTranscript: doors.transcripts.open,
@@ -210,7 +286,10 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         ForgetSeat: doors.transcripts.forget_seat,
         CloseTranscript: doors.transcripts.close,
         SettleTranscript: doors.transcripts.settle,
-        PrepareTurn: prepare,
+        FindCompaction: doors.transcripts.find_compaction,
+        PrepareTurn: settings.prepare,
+        PlanCompaction: settings.plan,
+        SummariseConversation: doors.summaries.summarise,
         CallModel: doors.models.call,
         RunTool: doors.tools.run,
         Wait: doors.pause.wait,
@@ -230,5 +309,6 @@ def seat_owners(doors: Doors) -> tuple[OwnerSpec, ...]:
     return (
         OwnerSpec(role="session", owner=SessionActor, let_go=doors.transcripts.release_seat),
         OwnerSpec(role="approval", owner=ApprovalActor),
+        OwnerSpec(role="compaction", owner=CompactionActor),
         OwnerSpec(role="turn", owner=TurnActor),
     )

@@ -132,6 +132,7 @@ def test_a_last_turn_that_takes_half_of_the_window_is_cut_inside():
 # --- C06, C08: a cut never parts a call from its result --------------------------------------
 
 
+@pytest.mark.witness("COMPACT-6")
 def test_a_prompt_between_a_call_and_its_result_is_no_place_to_cut():
     told = history(
         *turns(6, 100),

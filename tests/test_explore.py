@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from tenure.actors.approval import Gate, Open, approval_step
+from tenure.actors.compaction import compaction_step
+from tenure.actors.compaction_state import Idle as NotCompacting
 from tenure.actors.session import session_step
 from tenure.actors.session_state import Live, Quiet, Session
 from tenure.actors.settings import Ready, settings_step
@@ -200,6 +202,7 @@ STEPS = {
     "session": session_step,
     "turn": turn_step,
     "approval": approval_step,
+    "compaction": compaction_step,
     "settings": settings_step,
 }
 
@@ -209,6 +212,7 @@ def explored(*clients: Client) -> Explored:
         "session": live(A),
         "turn": Idle(Ledger(session_id=A)),
         "approval": Gate(),
+        "compaction": NotCompacting(),
         "settings": Ready(POLICY),
     }
     return Explorer(STEPS, first, doors, clients, CHECKS).explore()

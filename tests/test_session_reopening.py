@@ -6,6 +6,7 @@ from steps import A, B, DrivenSession, token
 from tenure.actors.session_state import Waking
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.bus import DeadlinePassed, OwnerStarted
+from tenure.messages.compaction import CompactionView, GetCompaction
 from tenure.messages.content import Usage
 from tenure.messages.session import (
     Appended,
@@ -44,10 +45,16 @@ def woken() -> DrivenSession:
     return session
 
 
+def idle(session: DrivenSession) -> None:
+    """Turn and compaction say that nothing is under way."""
+    session.answer(GetTurn, IDLE)
+    session.answer(GetCompaction, CompactionView(state="Idle", pass_id=None, waiting=0))
+
+
 def parked() -> DrivenSession:
     session = DrivenSession()
     asker = session.ask(ParkSeat())
-    session.answer(GetTurn, IDLE)
+    idle(session)
     session.tell(TranscriptClosed(session_id=A))
     assert session.reply_to(asker) == SeatParked(token=token())
     return session
@@ -121,6 +128,7 @@ def test_commands_wait_in_order_while_the_session_is_opened_again() -> None:
     assert session.forwarded(RunTurn)[0][1] == free
     assert [type(mail.message).__name__ for mail in session.mail] == [
         "AttachSession",
+        "DropPasses",
         "RunTurn",
         "StopActiveTurn",
     ]
@@ -179,7 +187,7 @@ def test_seat_whose_session_is_closed_for_writing_may_park_and_heals_by_it() -> 
     session.append("a")
     session.tell(RecordsUncertain(session_id=A, reason="eio"))
     asker = session.ask(ParkSeat())
-    session.answer(GetTurn, IDLE)
+    idle(session)
     session.tell(TranscriptClosed(session_id=A))
     assert session.reply_to(asker) == SeatParked(token=token())
     session.ask(StartTurn(text="go"))
@@ -190,7 +198,7 @@ def test_seat_whose_session_is_closed_for_writing_may_park_and_heals_by_it() -> 
 def test_start_that_came_while_the_seat_was_parking_opens_it_again() -> None:
     session = DrivenSession()
     session.ask(ParkSeat())
-    session.answer(GetTurn, IDLE)
+    idle(session)
     start = session.ask(StartTurn(text="go"))
     session.tell(TranscriptClosed(session_id=A))
     assert session.name == "Reopening"
@@ -203,7 +211,7 @@ def test_seat_is_parked_only_when_its_own_session_has_been_let_go() -> None:
     session = DrivenSession()
     session.swap_to(B)
     asker = session.ask(ParkSeat())
-    session.answer(GetTurn, IDLE)
+    idle(session)
     session.tell(TranscriptClosed(session_id=A))
     assert session.reply_to(asker) is None
     session.tell(TranscriptClosed(session_id=B))
@@ -221,7 +229,7 @@ def test_turn_numbers_survive_a_park() -> None:
     session = DrivenSession()
     session.ask(StartTurn(text="go"))
     session.ask(ParkSeat())
-    session.answer(GetTurn, IDLE)
+    idle(session)
     session.tell(TranscriptClosed(session_id=A))
     session.ask(StartTurn(text="go"))
     session.load(session_id=A, last_turn=0)

@@ -72,7 +72,9 @@ def test_failure_that_may_pass_is_tried_again_where_everybody_can_see_it(
     assert [each.stop_reason for each in turn.ended] == ["end_turn"]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in RETRYABLE])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in RETRYABLE | {"context_exceeded"}]
+)
 def test_failure_that_will_not_pass_ends_the_turn_with_its_kind(kind: FailureKind) -> None:
     turn = DrivenTurn().to_calling()
     turn.fails(kind, partial=(ThinkingBlock(thinking="hm"), TextBlock(text="ha"), call("c1")))

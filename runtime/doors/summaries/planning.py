@@ -88,7 +88,7 @@ def places_of(shown: Sequence[Shown]) -> Iterator[Place]:
     open_calls: dict[str, int] = {}
     for index, each in enumerate(shown):
         allowed = index > first and bool(each.entry_id)
-        if sum(open_calls.values()):
+        if sum(open_calls.values()):  # guard: COMPACT-6
             allowed = False
         if allowed and each.kind == "prompt":
             yield Place(index, "before_prompt", kept)

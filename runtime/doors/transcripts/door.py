@@ -5,6 +5,7 @@ from functools import partial
 import msgspec
 
 from tenure.messages.base import Outcome
+from tenure.messages.compaction import CompactionFound, CompactionMissing, FindCompaction
 from tenure.messages.content import ChatMessage
 from tenure.messages.entries import Record, SessionInfoEntry
 from tenure.messages.handover import ForgetSeat, SeatForgotten
@@ -19,6 +20,7 @@ from tenure.messages.transcripts import (
     Newest,
     NoteSeat,
     OpenTranscript,
+    Owed,
     ReadSeat,
     RecordsAppended,
     RecordsRefused,
@@ -44,6 +46,7 @@ from tenure.runtime.doors.transcripts.layout import Layout
 from tenure.runtime.doors.transcripts.live import LiveTranscript, Planned
 from tenure.runtime.doors.transcripts.newest import open_newest
 from tenure.runtime.doors.transcripts.opening import EpochRule, NotOpened, Opening, open_session
+from tenure.runtime.doors.transcripts.passes import last_compaction
 from tenure.runtime.doors.transcripts.seats import forget_seat, read_seat, write_seat
 from tenure.runtime.doors.transcripts.storage import (
     Changed,
@@ -155,14 +158,31 @@ class Transcripts:
         return await self._append(effect, context.seat)
 
     async def settle(self, effect: SettleTranscript, context: Context) -> Outcome:
-        """Write a result for each tool call of the leaf's path that has none."""
-        return await self._settle(effect.token.session_id, context.seat)
+        """Write what is owed: results of tool calls, or the ends of compactions."""
+        return await self._settle(effect.token.session_id, effect.owed, context.seat)
+
+    async def find_compaction(self, effect: FindCompaction, context: Context) -> Outcome:
+        """The last compaction of the leaf's path: `CompactionFound` or `CompactionMissing`."""
+        live = self._held(effect.session_id, context.seat)
+        found = None if live is None else last_compaction(live.tree)
+        if found is None:
+            return CompactionMissing(session_id=effect.session_id)
+        return CompactionFound(
+            session_id=effect.session_id,
+            entry_id=found.entry_id,
+            parent_id=found.parent_id,
+            messages_after=found.messages_after,
+        )
 
     async def close(self, effect: CloseTranscript, context: Context) -> Outcome:
         """Let go of a session; its claim record says how the file was left."""
         live = self._held(effect.session_id, context.seat)
         if live is None:
             return TranscriptClosed(session_id=effect.session_id)
+        ends = live.ending_passes(self._leaves.entropy.fresh, self._leaves.clock.now_ms())
+        if ends and not live.writes:
+            # Where it cannot be written now, it is when the session is opened again.
+            await self._write(live, tuple(ends))
         reason = await self._let_go(live, Parked())
         return TranscriptClosed(session_id=effect.session_id, reason=reason)
 
@@ -256,11 +276,12 @@ class Transcripts:
             await self._note_late(live)
         return _failure(live, result) or RecordsAppended(session_id=session_id)
 
-    async def _settle(self, session_id: SessionId, seat: str) -> Outcome:
+    async def _settle(self, session_id: SessionId, owed: Owed, seat: str) -> Outcome:
         live = self._held(session_id, seat)
         if live is None or live.writes:
             return RecordsRefused(session_id=session_id, reason="it is not open in this seat")
-        records = live.settling(self._leaves.entropy.fresh, self._leaves.clock.now_ms())
+        owing = live.settling if owed == "calls" else live.ending_passes
+        records = owing(self._leaves.entropy.fresh, self._leaves.clock.now_ms())
         if not records:
             return TranscriptSettled(opened=live.opened(0))
         result = await self._write(live, tuple(records))

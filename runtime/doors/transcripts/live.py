@@ -12,6 +12,7 @@ from tenure.messages.transcripts import Opened
 from tenure.runtime.doors.claims import HeldClaim
 from tenure.runtime.doors.transcripts.codec import iso_time
 from tenure.runtime.doors.transcripts.conversation import Conversation, interrupted
+from tenure.runtime.doors.transcripts.passes import missing_ends
 from tenure.runtime.doors.transcripts.scan import Keys, Scan, note_key
 from tenure.runtime.doors.transcripts.storage import TranscriptFile
 from tenure.runtime.doors.transcripts.tree import Head, MessageHead, Stamp, Tree
@@ -115,6 +116,30 @@ class LiveTranscript:
                 turn=stamp.turn if stamp else 0,
                 key="",
                 body=MessageEntry(message=interrupted(call, now_ms)),
+            )
+            records.append(record)
+            parent = record.id
+        return records
+
+    def ending_passes(
+        self, fresh: Callable[[], str], now_ms: int, behind: Sequence[Record] = ()
+    ) -> list[Record]:
+        """A record for each compaction whose audit has no end.
+
+        Args:
+            behind: records that are written together with these, before them.
+        """
+        records: list[Record] = []
+        parent = behind[-1].id if behind else self.tree.leaf
+        for body in missing_ends(self.tree):
+            record = Record(
+                id=EntryId(fresh()),
+                parent_id=parent,
+                timestamp_ms=now_ms,
+                seq=self.seq + len(behind) + len(records) + 1,
+                turn=0,
+                key="",
+                body=body,
             )
             records.append(record)
             parent = record.id

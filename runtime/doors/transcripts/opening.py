@@ -137,14 +137,16 @@ def _next_epoch(claim: HeldClaim, found: Scan, mark: FileMark, rule: EpochRule) 
 
 
 def _settle_while_opening(ground: Ground, live: LiveTranscript) -> int:
-    records = live.settling(ground.leaves.entropy.fresh, ground.leaves.clock.now_ms())
+    fresh, now_ms = ground.leaves.entropy.fresh, ground.leaves.clock.now_ms()
+    calls = live.settling(fresh, now_ms)
+    records = [*calls, *live.ending_passes(fresh, now_ms, calls)]
     if not records:
         return 0
     attempt = write_records(ground, live, records)
     match attempt.result:
         case Written():
             live.add(records, attempt.lines)
-            return len(records)
+            return len(calls)
         case Changed():
             raise OSError(0, "another program changed it while it was opened")
         case NotWritten(reason=reason) | Uncertain(reason=reason):

@@ -1,0 +1,71 @@
+"""What a seat shows of its session, in every state."""
+
+from typing import assert_never
+
+from tenure.actors.session_state import (
+    Closed,
+    Committing,
+    Draining,
+    Flushing,
+    HandingOver,
+    LettingGo,
+    Live,
+    Loading,
+    Parked,
+    Parking,
+    Releasing,
+    Reopening,
+    Restoring,
+    Rewinding,
+    Session,
+    State,
+    Unwinding,
+    Vacant,
+    Waking,
+    Yielding,
+)
+from tenure.messages.session import NoSession, SeatState, SessionView
+
+
+def view_of(state: State) -> SessionView | NoSession:
+    """What the seat has now, in every state."""
+    match state:
+        case Live(session, Closed()):
+            return _view(session, "closed_for_writing")
+        case Live(session) | Parking(before=Live(session)):
+            return _view(session, "live")
+        case Unwinding(before=Live(session)) | Rewinding(before=Live(session)):
+            return _view(session, "live")
+        case Restoring(session):
+            return _view(session, "swapping")
+        case (
+            Loading(before=Live(session))
+            | Draining(before=Live(session))
+            | Flushing(before=Live(session))
+            | Committing(before=Live(session))
+        ):
+            return _view(session, "swapping")
+        case HandingOver(before=Live(session)) | Yielding(before=Live(session)):
+            return _view(session, "handing_over")
+        case Releasing(session):
+            return _view(session, "handing_over")
+        case Parked(session) | LettingGo(session):
+            return _view(session, "parked")
+        case Vacant(reason):
+            return NoSession(reason=reason)
+        case Loading() | Committing() | Waking() | Reopening():
+            return NoSession(reason="it is being opened")
+        case _:
+            assert_never(state)
+
+
+def _view(session: Session, state: SeatState) -> SessionView:
+    return SessionView(
+        token=session.token,
+        path=session.path,
+        leaf=session.leaf,
+        seq=session.seq,
+        last_turn=session.last_turn,
+        state=state,
+        damage=session.damage,
+    )
