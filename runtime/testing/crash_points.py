@@ -1,5 +1,6 @@
 """One crash at one chosen point of a run."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -35,6 +36,8 @@ class CrashAt(Watcher):
         self._point = point
         self._spared: set[ProcessName] = set()
         self._hosts: dict[str, ProcessName] = {}
+        self.kill: Callable[[ProcessName], None] = self.disk_kill
+        """How a process is killed; a run that has clients tells those, too."""
         self.hit = ""
         """What the crash hit; empty where the point was never reached."""
 
@@ -42,6 +45,9 @@ class CrashAt(Watcher):
         self._hosts[host] = process
         if host.startswith(("last", "reader")):
             self._spared.add(process)
+
+    def disk_kill(self, process: ProcessName) -> None:
+        self.disk.processes.kill(process)
 
     def fault(self, call: DiskCall) -> Fault | None:
         """For the disk: what happens to this call."""
@@ -67,4 +73,4 @@ class CrashAt(Watcher):
         point = self._point
         if point is not None and point.at == "effect" and point.nth == self.effects:
             self.hit = f"{type(effect).__name__} begins"
-            self.disk.processes.kill(self._hosts[host])
+            self.kill(self._hosts[host])

@@ -25,6 +25,10 @@ TIME_AHEAD_ONE_IN = 40
 LONG_AHEAD_ONE_IN = 500
 """How often of these a timer fires that is not due soon: everything hangs until a deadline."""
 
+DEFER_ONE_IN = 40
+"""How often something that is ready is left for later although others go on."""
+DEFERRED_STEPS_MAX = 64
+
 START_MS = 1_700_000_000_000
 
 
@@ -74,6 +78,8 @@ class SimLoop(asyncio.BaseEventLoop):
         self._chooser = chooser
         self._now = 0.0
         self._aside: list[asyncio.Handle] = []
+        self._deferred: list[tuple[int, int, asyncio.Handle]] = []
+        """Until which step, a number, and what."""
         self._steps_max = steps_max
         self._until: float | None = None
         self.steps = 0
@@ -107,7 +113,7 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def close(self) -> None:
         """What the dead still schedule is dropped."""
-        for waiting in (self._ready, self._scheduled, self._aside):
+        for waiting in (self._ready, self._scheduled, self._aside, self._deferred):
             waiting.clear()
         super().close()
 
@@ -125,6 +131,9 @@ class SimLoop(asyncio.BaseEventLoop):
         if self.steps > self._steps_max:
             raise TooLong(f"more than {self._steps_max} steps")
         ready = self._ready
+        deferred = self._deferred
+        while deferred and (deferred[0][0] <= self.steps or not ready):
+            ready.append(heapq.heappop(deferred)[2])
         if self._until is not None and not ready and self._nothing_before(self._until):
             self.stop()
             return
@@ -134,6 +143,10 @@ class SimLoop(asyncio.BaseEventLoop):
                 return
         place = self._chooser.pick(len(ready)) if len(ready) > 1 else 0
         handle = ready.pop(place)
+        if ready and self._chooser.one_in(DEFER_ONE_IN):
+            until = self.steps + 1 + self._chooser.pick(DEFERRED_STEPS_MAX)
+            heapq.heappush(deferred, (until, self.steps, handle))
+            return
         if not handle._cancelled and self._lives(handle):
             handle._run()
 

@@ -9,7 +9,7 @@ import msgspec
 from tenure.messages.approval import ApprovalRequest, Choice
 from tenure.messages.bus import DeadlinePassed
 from tenure.messages.session import OpenSession, SessionOpened
-from tenure.messages.tokens import SessionId
+from tenure.messages.tokens import ProcessName, SessionId
 from tenure.runtime.errors import HostClosed, Refused
 from tenure.runtime.seat import Seat
 from tenure.runtime.strict import Violation
@@ -50,6 +50,8 @@ class Run:
 
     def __init__(self, plan: Plan, world: World, crash: CrashAt | None = None) -> None:
         self._crash = crash
+        if crash is not None:
+            crash.kill = self._kill
         self.plan = plan
         self.world = world
         self.board = Board()
@@ -68,6 +70,11 @@ class Run:
     def _before(self, call: DiskCall) -> Fault | None:
         fault = self.troubles(call)
         return fault if fault is not None or self._crash is None else self._crash.fault(call)
+
+    def _kill(self, process: ProcessName) -> None:
+        for host in self.world.hosts:
+            if host.process.name == process:
+                host.kill()
 
     def crashed(self, what: str) -> None:
         self.crashes[what] = self.crashes.get(what, 0) + 1
@@ -118,7 +125,9 @@ class Run:
     async def run(self) -> None:
         tasks = [asyncio.ensure_future(self._client(ops)) for ops in self._by_client()]
         answering = asyncio.ensure_future(self.clients.answer_requests())
-        _, late = await asyncio.wait(tasks, timeout=CLIENTS_END_S)
+        late: set[asyncio.Future[None]] = set()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=CLIENTS_END_S)
         answering.cancel()
         for task in late:
             self.board.report("BUS-1", f"a client still waits after {CLIENTS_END_S:.0f} s")

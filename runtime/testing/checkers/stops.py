@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from tenure.messages.approval import CallStopped
-from tenure.messages.base import Message, Reply
+from tenure.messages.base import Command, Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted
 from tenure.messages.session import SessionChanged
 from tenure.messages.turn import (
@@ -20,8 +20,8 @@ from tenure.messages.turn import (
     TurnStopping,
 )
 from tenure.messages.turn_effects import PrepareTurn
-from tenure.runtime.step import AskId, Step, Taken
-from tenure.runtime.testing.checkers.base import Checker, Over, Recent, role_of
+from tenure.runtime.step import AskId, Forward, Step, Taken
+from tenure.runtime.testing.checkers.base import Checker, Over, Recent, address_at, role_of
 
 Place = tuple[str, str]
 
@@ -51,6 +51,7 @@ class Stops(Checker):
         self._seats: Recent[Place, _Seat] = Recent()
         self._sent: Recent[tuple[str, str], str] = Recent()
         self._over = Over()
+        self._meant: Recent[int, tuple[Message, Place]] = Recent()
 
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
@@ -59,6 +60,10 @@ class Stops(Checker):
             for event in step.events:
                 if isinstance(event, SessionChanged):
                     self._over.reopened(host, event.token.session_id)
+            for mail in step.mail:
+                if isinstance(mail, Forward) and isinstance(mail.message, StopActiveTurn):
+                    turn_owner = address_at(owner, mail.to)
+                    self._meant[id(mail.message)] = (mail.message, (host, turn_owner))
             return
         if isinstance(message, OwnerStarted):
             self._seats[host, owner] = _Seat()
@@ -91,6 +96,7 @@ class Stops(Checker):
         """What was sent; its answer may come in a later step."""
         match message:
             case StopTurn(cause=cause) | StopActiveTurn(cause=cause):
+                self._is_meant(host, owner, message)
                 self._sent[host, cause] = owner
                 if taken.asker is not None:
                     seat.stops[taken.asker] = message
@@ -105,6 +111,18 @@ class Stops(Checker):
                     seat.may_end.setdefault(turn, set()).add("approval")
             case _:
                 pass
+
+    def _is_meant(self, host: str, owner: str, stop: Message) -> None:
+        """A stop comes from a client of this seat, or by way of this seat's session."""
+        meant = self._meant.pop(id(stop), None)
+        if meant is not None and meant[0] is stop and meant[1] != (host, owner):
+            self.report("TURN-9", f"a stop for {meant[1]} came to {owner}")
+        if meant is None and isinstance(stop, StopActiveTurn):
+            self.report("TURN-9", f"{owner} got a stop that its session did not hand on")
+
+    def asked(self, host: str, number: int, seat: str, command: Command) -> None:
+        if isinstance(command, StopTurn):
+            self._meant[id(command)] = (command, (host, f"{seat}/turn"))
 
     def _answered(self, host: str, seat: _Seat, stop: StopTurn | StopActiveTurn, to: Reply) -> None:
         if isinstance(to, TurnStopping):
