@@ -197,6 +197,7 @@ def ended_of(request: Request, ending: Ending) -> CompactionEnded:
         pass_id=request.pass_id,
         token=request.token,
         status=ending.status,
+        turn_id=request.turn_id,
         reason=ending.reason,
         compacted=ending.reply if isinstance(ending.reply, Compacted) else None,
     )

@@ -294,6 +294,8 @@ class CompactionEnded(Event, frozen=True, kw_only=True):
     token: SessionToken | None
     """None where its owner is lost."""
     status: CompactionStatus
+    turn_id: TurnId | None = None
+    """The turn that needed room; None for a wish."""
     reason: str = ""
     compacted: Compacted | None = None
     """What was done; only where something was."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tenure.runtime.cli.approving import Desk, decide_with
+from tenure.runtime.cli.compacting import compact, uncompact
 from tenure.runtime.cli.hosting import SaidNo, open_seat, session_of, tell_opening
 from tenure.runtime.cli.listing import print_sessions
 from tenure.runtime.cli.options import Conversation
@@ -23,6 +24,9 @@ HELP = """\
 /stop         stop the running turn (as Ctrl-C does)
 /new          start a new session
 /open ID      open another session; the first characters of its id do
+/compact      put a summary in the place of the older messages; what you write
+              behind it is for the summary
+/uncompact    take the last compaction back, while nothing follows it
 /sessions     list the sessions
 /help         show this
 /quit         leave (as does the end of the input)
@@ -159,6 +163,10 @@ class Chat:
                 case "/sessions", "":
                     sessions = await self._host.sessions.list()
                     print_sessions(sessions, self._screen, self._seat.token.session_id)
+                case "/compact", instructions:
+                    await compact(instructions, self._seat, self._screen)
+                case "/uncompact", "":
+                    await uncompact(self._seat, self._screen)
                 case "/stop", "":
                     self._screen.note("no turn runs")
                 case "/open", "":

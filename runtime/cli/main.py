@@ -17,6 +17,8 @@ COMMANDS = {
     "run": "tenure.runtime.cli.run",
     "chat": "tenure.runtime.cli.chat",
     "sessions": "tenure.runtime.cli.sessions",
+    "compact": "tenure.runtime.cli.compact",
+    "uncompact": "tenure.runtime.cli.uncompact",
     "trace": "tenure.runtime.cli.trace",
     "replay": "tenure.runtime.cli.replay",
     "invariants": "tenure.runtime.cli.invariants",

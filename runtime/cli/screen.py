@@ -9,6 +9,7 @@ import msgspec
 
 from tenure.messages.base import Event, Refusal
 from tenure.messages.bus import EventsMissed
+from tenure.messages.compaction import Compacted, CompactionEnded, CompactionStarted
 from tenure.messages.session import Damage, SessionOpened
 from tenure.messages.turn import (
     ModelAnswered,
@@ -48,6 +49,8 @@ class Screen(Protocol):
 
     def opened(self, reply: SessionOpened) -> None: ...
 
+    def compacted(self, reply: Compacted) -> None: ...
+
     def note(self, text: str) -> None:
         """Something for people alone."""
         ...
@@ -63,6 +66,9 @@ class JsonScreen:
         print_json(no)
 
     def opened(self, reply: SessionOpened) -> None:
+        print_json(reply)
+
+    def compacted(self, reply: Compacted) -> None:
         print_json(reply)
 
     def note(self, text: str) -> None:
@@ -92,6 +98,10 @@ class TextScreen:
                 self.note(f"> {tool} {shortly(arguments)}")
             case ToolCallFinished(tool=tool, is_error=is_error, text=text):
                 self.note(f"  {tool}{' failed' if is_error else ''}: {one_line(text)}")
+            case CompactionStarted(messages=messages, tokens_before=tokens):
+                self.note(f"compacting {messages} of the older messages ({tokens} tokens) …")
+            case CompactionEnded():
+                self._compacted(event)
             case EventsMissed(seq_first=first, seq_last=last):
                 self.note(f"{last - first + 1} events came too fast to be shown")
             case TurnEnded():
@@ -115,6 +125,19 @@ class TextScreen:
     def note(self, text: str) -> None:
         self._end_line()
         print_note(text)
+
+    def compacted(self, reply: Compacted) -> None:
+        who = reply.model if reply.summariser == "model" else "by rule"
+        self.note(f"compacted: {reply.tokens_before} -> {reply.tokens_after} tokens, {who}")
+        if reply.problem:
+            self.note(f"the model could not summarise: {reply.problem}")
+
+    def _compacted(self, event: CompactionEnded) -> None:
+        if event.compacted is not None:
+            self.compacted(event.compacted)
+        else:
+            why = f": {event.reason}" if event.reason else ""
+            self.note(f"not compacted, {event.status}{why}")
 
     def _say(self, text: str) -> None:
         self._said += text
