@@ -172,7 +172,7 @@ class Bus:
         box = self.boxes.get(address)
         if box is None:
             return OwnerStopped(begun=False, reason=_no_owner(address))
-        if box.closed:
+        if box.closed:  # guard: BUS-1
             return OwnerStopped(begun=False, reason=box.closed)
         delivery = Delivery(command, ask_id)
         if command.control:

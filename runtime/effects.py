@@ -162,7 +162,7 @@ class EffectRunner:
     async def _carry_out(self, effect: Effect, wanted: Wanted) -> Outcome:
         context = Context(owner=self._address, seat=self._seat, progress=wanted.progress)
         outcome = await self._handlers[type(effect)](effect, context)
-        if not isinstance(outcome, Outcome):
+        if not isinstance(outcome, Outcome):  # guard: BUS-3
             return effect.failed(f"the handler gave a {type(outcome).__name__}")
         return outcome
 

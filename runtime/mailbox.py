@@ -82,7 +82,7 @@ class Mailbox:
         lane = self._control or self._owner
         commands = self._commands
         if commands:
-            if lane and self._run < OTHERS_RUN_MAX:
+            if lane and self._run < OTHERS_RUN_MAX:  # guard: BUS-2
                 self._run += 1
                 return lane.popleft()
             self._run = 0

@@ -24,9 +24,11 @@ class OpenStreams:
         self._opened_by = {rule.opens: rule for rule in rules}
         self._ended_by = {rule.ends: rule for rule in rules}
         self._open: dict[str, dict[str, StreamRule]] = {}
+        self.kinds = frozenset((*self._opened_by, *self._ended_by))
+        """The events that matter here; most are deltas, and do not."""
 
     def seen(self, owner: str, event: Event) -> None:
-        """Called for every event of every owner."""
+        """Called for every event of these kinds, of every owner."""
         kind = type(event)
         rule = self._opened_by.get(kind)
         if rule is not None:

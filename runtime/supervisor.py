@@ -244,9 +244,9 @@ class Supervisor:
 
     def publish(self, owner: Owner, event: Event) -> None:
         slot = self._slots.get(owner.address)
-        seat = slot.seat if slot else ""
-        self._streams.seen(owner.address, event)
-        self.bus.publish(seat, event)
+        if type(event) in self._streams.kinds:
+            self._streams.seen(owner.address, event)
+        self.bus.stream.publish(slot.seat if slot is not None else "", event)
         role = self._routes.get(type(event))
         if role is not None:
             for each in self._slots.values():
@@ -330,7 +330,7 @@ class Supervisor:
 
         def answered(reply: Reply) -> None:
             # An answer for a dead incarnation: its successor never asked.
-            if slot.incarnation != incarnation or slot.owner is None:
+            if slot.incarnation != incarnation or slot.owner is None:  # guard: SUP-1
                 self.bus.dead_letter(slot.address, reply, "late_reply")
                 return
             self.bus.post(slot.address, Delivery(Answered(re=re, reply=reply)))
@@ -353,7 +353,7 @@ class _Wanted:
     def progress(self, outcome: Outcome) -> None:
         slot = self._slot
         owner = slot.owner
-        if owner is None or slot.incarnation != self._incarnation:
+        if owner is None or slot.incarnation != self._incarnation:  # guard: SUP-1
             self._supervisor.bus.dead_letter(slot.address, outcome, "dead_effect")
             return
         slot.mailbox.put_owner_mail(Delivery(outcome))

@@ -367,6 +367,7 @@ async def test_forwarded_message_whose_asker_left_never_runs() -> None:
     assert await machine.noted(OTHER) == ()
 
 
+@pytest.mark.witness("SUP-1")
 @asynchronous
 async def test_answer_for_a_dead_incarnation_does_not_reach_its_successor() -> None:
     machine = Machine()
