@@ -327,7 +327,7 @@ def test_in_any_order_of_turns_wishes_stops_and_swaps_every_pass_has_one_start_a
         try:
             s.world.run(turn)
         except Refused:
-            assert seed % 3
+            assert seed % 3 != 2, "nothing swapped or stopped it"
         s.settle()
         assert balanced(s, old)
         assert passes(s)[0] <= passes(s)[1]
