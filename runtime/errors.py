@@ -4,6 +4,7 @@
      +-- Refused          an owner said no: the reply is inside; expected, and typed
      +-- HostClosed       you used a host after it was closed
      +-- BadRoot          the folder you named cannot be a workspace
+     +-- StrangeHost      the host of another process says what this version does not know
      +-- OwnerBug         ours: a step raised, and the host runs in strict mode
 
 Expected refusals are replies, not exceptions; `Refused` is raised only where a
@@ -31,6 +32,10 @@ class HostClosed(TenureError):
 
 class BadRoot(TenureError):
     """The workspace root is missing, not a folder, or cannot be read."""
+
+
+class StrangeHost(TenureError):
+    """A host of another process speaks another version, or what nobody can read."""
 
 
 class OwnerBug(TenureError):

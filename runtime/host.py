@@ -41,6 +41,7 @@ from tenure.runtime.sessions import Sessions
 from tenure.runtime.strict import Violation, strict_observer, violations_of
 from tenure.runtime.supervisor import Quarantined
 from tenure.runtime.system import Wishes
+from tenure.runtime.takeover import HANDOVER_S, take_over
 from tenure.runtime.trace_file import TraceFile
 
 
@@ -60,6 +61,7 @@ class Host:
         trace: str | None = None,
         observers: Sequence[Observer] = (),
         drain_max: int = DRAIN_MAX,
+        socket: bool = False,
     ) -> None:
         self._root = root
         self._wishes = wishes
@@ -68,6 +70,7 @@ class Host:
         self._trace_path = trace
         self._observers = observers
         self._drain_max = drain_max
+        self._socket = socket
         self._running: Running | None = None
         self._entered = False
         self._ending: asyncio.Task[None] | None = None
@@ -87,6 +90,7 @@ class Host:
         observers: Sequence[Observer] = (),
         strict: bool = False,
         drain_max: int = DRAIN_MAX,
+        socket: bool | None = None,
     ) -> "Host":
         """A host on the folder `root`, to be entered with `async with`.
 
@@ -107,6 +111,8 @@ class Host:
             strict: watch the invariants; what is broken is logged, and in `violations`.
             drain_max: how many messages one owner handles before others have
                 their turn.
+            socket: whether other processes of this user can reach the host, from its
+                first seat on; by default where the outside world is the real one.
 
         Entering raises `BadRoot` where the root is missing or no folder.
         """
@@ -120,6 +126,7 @@ class Host:
             trace=trace,
             observers=(*observers, strict_observer()) if strict else observers,
             drain_max=drain_max,
+            socket=leaves is None if socket is None else socket,
         )
 
     @classmethod
@@ -154,7 +161,7 @@ class Host:
             root = await leaves.workers.run(_checked_root, leaves, self._root)
             trace = TraceFile(leaves, self._trace_path) if self._trace_path else None
             self._running = Running(
-                leaves, root, self._wishes, trace, self._observers, self._drain_max
+                leaves, root, self._wishes, trace, self._observers, self._drain_max, self._socket
             )
         except BaseException:
             self._entered = False
@@ -212,6 +219,24 @@ class Host:
         """
         return await self._alive().open_seat(name, OpenNewSession(), self.ask)
 
+    async def take_over(
+        self, session: str, seat: str = "main", *, within_s: float = HANDOVER_S
+    ) -> Seat:
+        """Open a session in a seat, also where another process has it: it is asked to hand over.
+
+        The other host stops its turn, writes what is owed and lets go; a dead one
+        has let go already.
+
+        Args:
+            session: its id.
+            within_s: how long to ask again while a tool of the other host still runs.
+
+        Raises:
+            Refused: `HandoverPending` where such a tool did not end in time, `SessionInUse`
+                where the other host does not answer, or as `seat`.
+        """
+        return await take_over(self._alive(), self.seat, SessionId(session), seat, within_s)
+
     async def close_seat(self, name: str) -> None:
         """Stop the seat's turn, give back its session, and forget the seat."""
         await self._alive().close_seat(name, "the seat was closed")
@@ -231,6 +256,18 @@ class Host:
     def host_id(self) -> str:
         """Names this run; it is the `host_run` of its events."""
         return self._alive().host_id
+
+    @property
+    def socket_path(self) -> str:
+        """Where other processes reach this host; empty before its first seat, or without one."""
+        local = self._alive().local
+        return local.path if local is not None else ""
+
+    @property
+    def socket_problem(self) -> str:
+        """Why other processes cannot reach this host; empty where nothing is wrong."""
+        local = self._alive().local
+        return local.problem if local is not None else ""
 
     @property
     def sessions(self) -> Sessions:

@@ -7,12 +7,15 @@ from typing import Any, TypeVar
 
 from tenure.messages.base import Command, Reply
 from tenure.messages.bus import OwnerStopped, Unhandled
+from tenure.messages.remote import PROTOCOL_VERSION, Hello
 from tenure.messages.session import SessionOpened
 from tenure.messages.turn import DrainTurn
 from tenure.runtime.bus import Bus
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.transcripts import Catalogue
 from tenure.runtime.errors import HostClosed
+from tenure.runtime.events import Subscription
+from tenure.runtime.local import LocalSocket
 from tenure.runtime.observer import Observer
 from tenure.runtime.seat import AskHost, Seat, refused
 from tenure.runtime.streams import OpenStreams
@@ -49,6 +52,7 @@ class Running:
         trace_file: TraceFile | None,
         observers: Sequence[Observer],
         drain_max: int,
+        socket: bool,
     ) -> None:
         self.leaves = leaves
         self.root = root
@@ -58,6 +62,7 @@ class Running:
         self.catalogue = Catalogue(leaves, root)
         self.seats: dict[str, Seat] = {}
         self.trace_file = trace_file
+        self.local = LocalSocket(self) if socket else None
         self._draining = False
         self._changing: dict[str, asyncio.Event] = {}
         if trace_file is not None:
@@ -83,6 +88,22 @@ class Running:
         if self._draining:
             return OwnerStopped(begun=False, reason="the host is closing")
         return await self.bus.ask(address_of(seat, role), command)
+
+    def hello(self) -> Hello:
+        """What a client of the local socket is told first."""
+        return Hello(
+            version=PROTOCOL_VERSION,
+            host_id=self.host_id,
+            root=self.root,
+            pid=self.leaves.processes.me().pid,
+            seats=tuple(self.seats),
+        )
+
+    def subscribe(self, after: int | None, seat: str) -> Subscription:
+        """Events for a client of the local socket.  Raises `LookupError`: there is no such seat."""
+        if seat and seat not in self.seats:
+            raise LookupError(seat)
+        return self.bus.subscribe(after, seat or None)
 
     async def open_seat(self, name: str, opening: Command, ask_host: AskHost) -> Seat:
         """The seat of that name, made where there is none, with a session opened in it.
@@ -113,10 +134,14 @@ class Running:
         self._draining = True
         reason = "the host is closed"
         try:
+            if self.local is not None:
+                await self.local.stop_listening()
             await asyncio.gather(*(self._remove(name, reason) for name in list(self.seats)))
             await self.supervisor.stop_all(reason)
         finally:
             self.bus.close()
+            if self.local is not None:
+                await self.local.close()
             if self.trace_file is not None:
                 await self.trace_file.close()
 
@@ -124,6 +149,8 @@ class Running:
         async with self._alone(name):
             if self._draining:
                 raise HostClosed("the host is closing")
+            if self.local is not None:
+                await self.local.open()
             if name in self.seats and not self.supervisor.has_seat(name):
                 # It was lost: its owners are gone, and a new one may take its place.
                 self.seats.pop(name).close()

@@ -17,6 +17,7 @@ from tenure.messages.compaction import (
     Uncompacted,
 )
 from tenure.messages.content import ImageBlock
+from tenure.messages.handover import SessionHandedOver
 from tenure.messages.session import (
     CancelTurn,
     GetSession,
@@ -271,8 +272,11 @@ class Seat:
         return not (isinstance(reply, TurnView) and (reply.turn_id or reply.queued))
 
     def _seen(self, published: Published) -> None:
-        if isinstance(published.event, SessionChanged):
-            self._token = published.event.token
+        match published.event:
+            case SessionChanged(token=token):
+                self._token = token
+            case SessionHandedOver():
+                self._token = None
 
     def _owner_gone(self, event: OwnerLost | OwnerRestarted, reply: Reply) -> bool:
         """A queued turn dies with its owner before it has a stream to end."""

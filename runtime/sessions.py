@@ -1,11 +1,13 @@
 """Looking at the sessions of a root.  Nothing here writes, and nothing takes a lock."""
 
+from collections.abc import AsyncIterator
 from typing import Literal
 
 from tenure.messages.session import SessionNotFound
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.transcripts import (
     Catalogue,
+    EntryView,
     Exported,
     NothingToExport,
     SessionAmbiguous,
@@ -22,6 +24,7 @@ from tenure.runtime.doors.transcripts import (
     tree_of,
     verify_session,
 )
+from tenure.runtime.following import follow
 
 
 class Sessions:
@@ -69,3 +72,14 @@ class Sessions:
     async def verify(self, path: str) -> Verification:
         """Check one transcript from its bytes alone: lines, sums, chain, epochs, calls."""
         return await self._leaves.workers.run(verify_session, self._leaves, path)
+
+    def follow(self, path: str, since: Literal["now", "start"] = "now") -> AsyncIterator[EntryView]:
+        """The entries of one session as they are written, by whatever process; it does not end.
+
+        A live writer's unfinished line is left until it is whole, and a file that
+        takes the place of the old one is followed.
+
+        Args:
+            since: `start` gives what is there first.
+        """
+        return follow(self._leaves, path, since)

@@ -85,6 +85,7 @@ def host(tmp_path):
         files=leaves.files,
         locks=leaves.locks,
         processes=leaves.processes,
+        sockets=leaves.sockets,
         workers=InlineWorkers(),
     )
 

@@ -112,6 +112,7 @@ def leaves():
         files=real.files,
         locks=real.locks,
         processes=real.processes,
+        sockets=real.sockets,
         workers=InlineWorkers(),
     )
     asyncio.run(real.workers.close())

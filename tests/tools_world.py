@@ -27,6 +27,7 @@ def disk_leaves() -> Leaves:
         files=real.files,
         locks=real.locks,
         processes=real.processes,
+        sockets=real.sockets,
         workers=InlineWorkers(),
     )
 

@@ -19,12 +19,17 @@ COMMANDS = {
     "sessions": "tenure.runtime.cli.sessions",
     "compact": "tenure.runtime.cli.compact",
     "uncompact": "tenure.runtime.cli.uncompact",
+    "hosts": "tenure.runtime.cli.remote:hosts",
+    "stop": "tenure.runtime.cli.remote:stop",
+    "approvals": "tenure.runtime.cli.remote:approvals",
+    "approve": "tenure.runtime.cli.remote:approve",
+    "deny": "tenure.runtime.cli.remote:deny",
     "trace": "tenure.runtime.cli.trace",
     "replay": "tenure.runtime.cli.replay",
     "invariants": "tenure.runtime.cli.invariants",
     "sim": "tenure.runtime.cli.sim",
 }
-"""Each command's module; the command itself is its `command`."""
+"""Each command's module, and what it is called there: `command` where nothing is said."""
 
 EXIT_INTERRUPTED = 130
 
@@ -36,10 +41,11 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = COMMANDS.get(cmd_name)
-        if module is None:
+        place = COMMANDS.get(cmd_name)
+        if place is None:
             return None
-        found = import_module(module).command
+        module, _, name = place.partition(":")
+        found = getattr(import_module(module), name or "command")
         assert isinstance(found, click.Command)
         return found
 

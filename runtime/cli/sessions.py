@@ -5,11 +5,16 @@ from typing import Literal
 import click
 
 from tenure.runtime.cli.options import json_option, root_option, workspace
+from tenure.runtime.cli.remote import follow, handover
 
 
 @click.group("sessions")
 def command() -> None:
-    """List, show, search, export and check the sessions of a workspace."""
+    """List, show, search, export, check, follow and hand over the sessions of a workspace."""
+
+
+command.add_command(follow)
+command.add_command(handover)
 
 
 @command.command("ls")

@@ -42,7 +42,7 @@ def print_story(snapshot: SessionSnapshot) -> None:
         if entry.id and entry.id not in path and entry.state in ("intact", "unverified"):
             aside += 1
             continue
-        for line in _entry(entry):
+        for line in entry_lines(entry):
             print_text(line + "\n")
     if aside:
         print_text(f"\n({aside} entries of other branches are not shown; --json has them)\n")
@@ -74,7 +74,8 @@ def _leaf_path(snapshot: SessionSnapshot) -> frozenset[str]:
     return frozenset(path)
 
 
-def _entry(entry: EntryView) -> Iterator[str]:
+def entry_lines(entry: EntryView) -> Iterator[str]:
+    """One entry, or a damaged line, as people read it."""
     if entry.state != "intact":
         yield f"\n!! line {entry.line} {_MARKS[entry.state]}"
     if entry.state in ("altered", "unreadable"):

@@ -7,6 +7,7 @@ from tenure.runtime.doors.entropy import Entropy, SystemEntropy
 from tenure.runtime.doors.files import Files, RealFiles
 from tenure.runtime.doors.locks import KernelLocks, Locks
 from tenure.runtime.doors.processes import Processes, SystemProcesses
+from tenure.runtime.doors.sockets import LocalSockets, Sockets
 from tenure.runtime.doors.workers import ThreadWorkers, Workers
 
 
@@ -19,6 +20,7 @@ class Leaves:
     files: Files
     locks: Locks
     processes: Processes
+    sockets: Sockets
     workers: Workers
 
 
@@ -30,5 +32,6 @@ def system_leaves() -> Leaves:
         files=RealFiles(),
         locks=KernelLocks(),
         processes=SystemProcesses(),
+        sockets=LocalSockets(),
         workers=ThreadWorkers(),
     )

@@ -44,6 +44,7 @@ from tenure.runtime.testing.nodes import (
     size_of,
 )
 from tenure.runtime.testing.processes import ProcessTable
+from tenure.runtime.testing.sockets import MemoryNet
 
 CALLS_KEPT_MAX = 100_000
 LINKS_FOLLOWED_MAX = 40
@@ -72,6 +73,7 @@ class MemoryDisk:
     def __init__(self, clock: ManualClock | None = None) -> None:
         self.clock = clock if clock is not None else ManualClock()
         self.processes = ProcessTable()
+        self.net = MemoryNet(self.processes)
         self.calls: deque[DiskCall] = deque(maxlen=CALLS_KEPT_MAX)
         """What was called, oldest first; only the last 100,000."""
         self.before: Callable[[DiskCall], Fault | None] | None = None

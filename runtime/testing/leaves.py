@@ -7,6 +7,7 @@ from tenure.runtime.testing.entropy import SeededEntropy
 from tenure.runtime.testing.files import MemoryFiles
 from tenure.runtime.testing.locks import MemoryLocks
 from tenure.runtime.testing.processes import MemoryProcesses
+from tenure.runtime.testing.sockets import MemorySockets
 from tenure.runtime.testing.workers import InlineWorkers
 
 
@@ -29,5 +30,6 @@ def memory_leaves(
         files=MemoryFiles(disk, process),
         locks=MemoryLocks(disk, process),
         processes=MemoryProcesses(disk.processes, process),
+        sockets=MemorySockets(disk.net, process),
         workers=workers if workers is not None else InlineWorkers(),
     )

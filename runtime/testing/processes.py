@@ -1,5 +1,6 @@
 """Simulated processes: started, stopped and killed by the test."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from tenure.messages.tokens import ProcessName
@@ -12,6 +13,8 @@ class ProcessTable:
 
     def __init__(self) -> None:
         self._states: dict[ProcessName, ProcessState] = {}
+        self.on_end: list[Callable[[ProcessName], None]] = []
+        """Told of each process that ends."""
 
     def start(self) -> ProcessName:
         number = len(self._states) + 1
@@ -22,6 +25,8 @@ class ProcessTable:
     def kill(self, process: ProcessName) -> None:
         """As kill -9, or an end of its own: its locks are free, what it wrote stays."""
         self._states[process] = "ended"
+        for tell in self.on_end:
+            tell(process)
 
     def stop(self, process: ProcessName) -> None:
         """As SIGSTOP: it does nothing and keeps what it holds."""
@@ -34,7 +39,7 @@ class ProcessTable:
 
     def kill_all(self) -> None:
         for process in self._states:
-            self._states[process] = "ended"
+            self.kill(process)
 
     def state(self, process: ProcessName) -> ProcessState:
         return self._states.get(process, "ended")

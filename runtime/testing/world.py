@@ -41,6 +41,7 @@ from tenure.runtime.testing.locks import MemoryLocks
 from tenure.runtime.testing.loop import PROCESS, SimClock, SimLoop, Stuck
 from tenure.runtime.testing.process import SimProcess
 from tenure.runtime.testing.processes import MemoryProcesses
+from tenure.runtime.testing.sockets import MemorySockets
 from tenure.runtime.testing.watch import Watcher, Watchers
 
 T = TypeVar("T")
@@ -218,6 +219,7 @@ class World:
             files=MemoryFiles(self.disk, process.name),
             locks=MemoryLocks(self.disk, process.name),
             processes=MemoryProcesses(self.disk.processes, process.name),
+            sockets=MemorySockets(self.disk.net, process.name),
             workers=GreenWorkers(process, self.kill),
         )
 

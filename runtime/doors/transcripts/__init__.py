@@ -17,6 +17,7 @@ from tenure.runtime.doors.transcripts.finding import (
     find_listed,
     find_session,
 )
+from tenure.runtime.doors.transcripts.following import Follower
 from tenure.runtime.doors.transcripts.searching import SessionMatch, search_sessions
 from tenure.runtime.doors.transcripts.storage import Sync
 from tenure.runtime.doors.transcripts.trees import SessionTree, TreeNode, tree_of
@@ -26,6 +27,7 @@ __all__ = [
     "Catalogue",
     "EntryView",
     "Exported",
+    "Follower",
     "NothingToExport",
     "Problem",
     "SessionAmbiguous",
