@@ -84,7 +84,7 @@ def on_start_saved(state: SavingStart | StoppingStart, reply: Reply) -> Step[Sta
     """The token was current and the start is durable, or nothing was written and it ends here."""
     run = state.run
     if not isinstance(reply, Appended):  # guard: COMPACT-2
-        return _over(run.request, state.waiting, lost(reply))
+        return _over(run.request, state.waiting, _not_written(run.request, reply))
     started = CompactionStarted(
         pass_id=run.pass_id,
         token=run.request.token,
@@ -125,6 +125,7 @@ def on_summary_saved(state: SavingSummary, reply: Reply) -> Step[State]:
     """Only what is durable has replaced anything."""
     run, request = state.run, state.run.request
     if isinstance(reply, AppendFailed):
+        # The file is as it was, with a start that has no end yet.
         return end(request, state.waiting, failed(request, reply.reason))
     if not isinstance(reply, Appended):  # guard: COMPACT-1
         return on_end_saved(SavingEnd(request, lost(reply), state.waiting))
@@ -190,6 +191,12 @@ def lost(reply: Reply) -> Ending:
     """The session is another one, or nobody knows what its disk holds."""
     reason = reply.remedy if isinstance(reply, Refusal) else type(reply).__name__
     return Ending("session_lost", reason, reply)
+
+
+def _not_written(request: Request, reply: Reply) -> Ending:
+    if isinstance(reply, AppendFailed):
+        return failed(request, reply.reason)
+    return lost(reply)
 
 
 def ended_of(request: Request, ending: Ending) -> CompactionEnded:

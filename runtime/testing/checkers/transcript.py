@@ -104,8 +104,10 @@ class Receipts(Paths):
         if data is None or path in self.foreign or asked.idempotency_key:
             return
         for body in asked.entries:
-            if isinstance(body, CustomEntry) and b'"%b"' % str(body.data["text"]).encode() in data:
-                self.report("SESSION-3", f"a failed append left {body.data['text']} in {path}")
+            # Clients of a workload say something unique in each entry.
+            text = body.data.get("text") if isinstance(body, CustomEntry) else None
+            if isinstance(text, str) and b'"%b"' % text.encode() in data:
+                self.report("SESSION-3", f"a failed append left {text} in {path}")
 
     def effect_started(self, host: str, owner: str, number: int, effect: Effect) -> None:
         match effect:
