@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from tenure.messages.approval import GetApprovals
 from tenure.messages.base import Command, Reply
 from tenure.messages.bus import OwnerStopped, Unhandled
 from tenure.messages.remote import PROTOCOL_VERSION, Hello
@@ -175,6 +176,9 @@ class Running:
             seat.closing = True
             drain = DrainTurn(cause="shutdown")
             await self.bus.ask_in_order(address_of(name, "turn"), drain, deadline_s=SHUTDOWN_S)
+            # The turn told the approvals of its end; they say so before they go (APPROVE-6).
+            approval = address_of(name, "approval")
+            await self.bus.ask_in_order(approval, GetApprovals(), deadline_s=SHUTDOWN_S)
             await self.supervisor.stop_seat(name, reason)
             seat.close()
 

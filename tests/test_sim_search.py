@@ -5,16 +5,27 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from sim_mutants import a_stop_gives_nothing_back, a_sync_does_nothing
 
 from tenure.messages.approval import Allow
 from tenure.runtime.cli.sim import command
+from tenure.runtime.testing.checkers import all_checkers
 from tenure.runtime.testing.choices import ReplayedChooser
 from tenure.runtime.testing.coverage import Arms
 from tenure.runtime.testing.search import Tally, explore, search, try_plan
 from tenure.runtime.testing.shrink import Failure, Shrinker, replay
 from tenure.runtime.testing.sweep import points_of, sweep
-from tenure.runtime.testing.workload import AnswerPlan, Plan, Prompt, Say, Swap, ToolUse, Use
+from tenure.runtime.testing.workload import (
+    AnswerPlan,
+    CloseSeat,
+    Plan,
+    Prompt,
+    Say,
+    Swap,
+    ToolUse,
+    Use,
+)
 from tenure.runtime.testing.workload_run import run_plan
 
 WRITE = Use(calls=(ToolUse(tool="write", path="notes.md", text="new"),))
@@ -109,3 +120,20 @@ def test_sim_replay_says_what_is_wrong_with_a_file_of_another_kind(tmp_path: Pat
     ran = CliRunner().invoke(command, ["replay", str(tmp_path / "x.json")])
     assert ran.exit_code == 1
     assert "this is no failing run" in ran.output
+
+
+def test_a_request_is_revoked_before_its_seat_is_gone() -> None:
+    """Found by a search: the turn's end reached an approval owner that had been stopped already."""
+    plan = Plan(
+        seed=3,
+        approver="clients",
+        mutating="ask",
+        answers=(AnswerPlan(choice=Allow(), how="never"),),
+        ops=(
+            Prompt(client=0, host=0, seat=0, text="go", moves=(WRITE,), wait="reply"),
+            CloseSeat(client=0, host=0, seat=0, after_ms=1),
+        ),
+    )
+    for seed in range(150):
+        run = run_plan(replace(plan, seed=seed), all_checkers())
+        assert run.violations == ()

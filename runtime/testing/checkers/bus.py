@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from tenure.messages.base import Command, Effect, Message, Outcome, Reply
-from tenure.messages.bus import Answered, OwnerStarted, Published
+from tenure.messages.bus import Answered, Published
 from tenure.messages.session import SessionChanged
 from tenure.messages.tokens import TurnId
 from tenure.messages.turn import TurnEnded, TurnStarted
@@ -45,8 +45,6 @@ class Answers(Checker):
             self._answered[host, asker] = type(reply).__name__
         if isinstance(message, Answered):
             self._owner_answered(host, owner, message)
-        elif isinstance(message, OwnerStarted):
-            self._owners[host, owner] = []
         asks = [mail.re for mail in step.mail if isinstance(mail, Ask)]
         if asks:
             self._owners.setdefault((host, owner), []).extend(asks)
@@ -115,6 +113,7 @@ class Effects(Checker):
     def __init__(self) -> None:
         super().__init__()
         self._open: dict[str, dict[int, Effect]] = {}
+        self._closed: set[str] = set()
 
     def effect_started(self, host: str, owner: str, number: int, effect: Effect) -> None:
         self._open.setdefault(host, {})[number] = effect
@@ -125,8 +124,12 @@ class Effects(Checker):
             self.report("BUS-3", f"effect {number} of {owner} ended again, with {name}")
 
     def host_closed(self, host: str) -> None:
-        for number, effect in self._open.pop(host, {}).items():
-            self.report("BUS-3", f"effect {number} has no outcome: {type(effect).__name__}")
+        self._closed.add(host)
+
+    def finished(self) -> None:
+        for host in self._closed:
+            for number, effect in self._open.get(host, {}).items():
+                self.report("BUS-3", f"effect {number} has no outcome: {type(effect).__name__}")
 
 
 class Streams(Checker):
