@@ -105,6 +105,17 @@ def test_a_model_that_cannot_summarise_is_stood_in_for_by_the_rule_and_it_says_s
         assert "by rule" in entry["summary"]
 
 
+def test_a_model_that_never_ends_its_summary_is_given_up_in_time():
+    with compacting() as (s, model):
+        fill(s, 5)
+        model.gate = Gate()
+        s.run(of_tokens(100))
+        compacted = s.said(CompactionEnded)[0].compacted
+        assert compacted.problem == "transport: it had not ended after 60 seconds"
+        assert model.gate.reached == 2
+        assert s.ends()[-1] == ("end_turn", None)
+
+
 def test_a_summary_that_is_no_shorter_replaces_nothing_and_is_not_tried_before_every_call():
     counted = Counted(mutating=False)
     answers = ["yes"] * 5 + [[use("c1")], [use("c2")], [use("c3")], "done"]
