@@ -117,6 +117,11 @@ class SimLoop(asyncio.BaseEventLoop):
             waiting.clear()
         super().close()
 
+    def has_work(self, process: SimProcess) -> bool:
+        """Whether something of a process is ready to run."""
+        ready = (*self._ready, *(handle for _, _, handle in self._deferred))
+        return any(_process_of(handle) is process for handle in ready)
+
     def run_quiet(self, until: float) -> None:
         """Run until nothing is left to run, or virtual time would pass `until`."""
         self._until = until

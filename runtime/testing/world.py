@@ -131,6 +131,9 @@ class SimHost:
         if self._entering is not None and self.alive:
             await asyncio.shield(self._entering)
             await self._world.inside(self.process, self.host.close())
+            # What was ready before the end runs before it, as on every loop.
+            while self._world.loop.has_work(self.process):  # noqa: ASYNC110
+                await asyncio.sleep(0)
             self._world.watchers.tell("host_closed", self.run_name)
         self._world.end(self.process)
 
