@@ -55,7 +55,7 @@ from tenure.messages.approval import (
     CallPreviewed,
     Choice,
     DecideCall,
-    DecisionTaken,
+    NoteDecision,
     Deny,
     EndSessionGrants,
     Expired,
@@ -92,7 +92,7 @@ def approval_step(state: Gate, message: Message, taken: Taken) -> Step[Gate]:
             return on_decide(state, message, taken)
         case AnswerApproval(request_id=request_id, choice=choice):
             return on_answer(state, request_id, choice, taken.asker)
-        case DecisionTaken():
+        case NoteDecision():
             return on_taken(state, message)
         case RevokeApprovals(turn_id=turn_id):
             return revoke(state, [each for each in state.stages if each.call.turn_id == turn_id])
@@ -210,7 +210,7 @@ def on_confirmed(state: Gate, stage: Confirming, reply: Reply) -> Step[Gate]:
     return _tell_turn(state, stage, stage.choice, stage.user)
 
 
-def on_taken(state: Gate, message: DecisionTaken) -> Step[Gate]:
+def on_taken(state: Gate, message: NoteDecision) -> Step[Gate]:
     """The turn says what became of an answer; only now is it remembered."""
     stage = find(state, message.request_id)
     if not isinstance(stage, Answering):

@@ -33,7 +33,7 @@ from tenure.messages.approval import (
     CallAllowed,
     CallDenied,
     DecideCall,
-    DecisionTaken,
+    NoteDecision,
     digest_of,
 )
 from tenure.messages.base import Reply
@@ -161,14 +161,14 @@ def applied(step: Step[S], request_id: RequestId | None) -> Step[S]:
     """Tell that an answer took effect; a decision of the policy alone has no request."""
     if request_id is None:
         return step
-    return step.tell("approval", DecisionTaken(request_id=request_id, fate="applied"))
+    return step.tell("approval", NoteDecision(request_id=request_id, fate="applied"))
 
 
 def superseded(step: Step[S], request_id: RequestId | None) -> Step[S]:
     """Tell that an answer came too late to take effect."""
     if request_id is None:
         return step
-    return step.tell("approval", DecisionTaken(request_id=request_id, fate="superseded"))
+    return step.tell("approval", NoteDecision(request_id=request_id, fate="superseded"))
 
 
 # --- pure helpers ------------------------------------------------------------------------

@@ -75,7 +75,7 @@ class DecideCall(Command, frozen=True, kw_only=True):
     ask_deadline_s = None
 
 
-class DecisionTaken(Command, frozen=True, kw_only=True):
+class NoteDecision(Command, frozen=True, kw_only=True):
     """The TurnActor tells what became of an answer."""
 
     request_id: RequestId

@@ -16,27 +16,18 @@ from tenure.messages.base import Command, Reply
 from tenure.messages.bus import DeadLetter, OwnerStopped, OwnerView, Published
 from tenure.messages.models import Model
 from tenure.messages.session import ContinueSession, OpenNewSession, OpenSession
-from tenure.messages.settings import (
-    GetSettings,
-    Mode,
-    Rule,
-    SetMode,
-    SetModel,
-    Settings,
-    SettingsSaved,
-    SetToolPolicy,
-)
 from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.approver import Approve
 from tenure.runtime.doors.leaves import Leaves, system_leaves
 from tenure.runtime.doors.tools.door import AnyTool
 from tenure.runtime.errors import BadRoot, HostClosed
 from tenure.runtime.events import Subscription
+from tenure.runtime.host_settings import HostSettings
 from tenure.runtime.host_sync import SyncHost
 from tenure.runtime.observer import Observer
 from tenure.runtime.owner import DRAIN_MAX
 from tenure.runtime.running import Running
-from tenure.runtime.seat import Seat, refused
+from tenure.runtime.seat import Seat
 from tenure.runtime.sessions import Sessions
 from tenure.runtime.strict import Violation, strict_observer, violations_of
 from tenure.runtime.supervisor import Quarantined
@@ -250,6 +241,7 @@ class Host:
 
     @property
     def root(self) -> str:
+        """The workspace, as an absolute path with its links followed."""
         return self._alive().root
 
     @property
@@ -271,12 +263,14 @@ class Host:
 
     @property
     def sessions(self) -> Sessions:
+        """The sessions of the root, for reading."""
         running = self._alive()
         return Sessions(running.leaves, running.catalogue)
 
     @property
-    def settings(self) -> "HostSettings":
-        return HostSettings(self)
+    def settings(self) -> HostSettings:
+        """The settings of the root."""
+        return HostSettings(self.ask)
 
     def events(self, after: int | None = None) -> AsyncIterator[Published]:
         """All events of the host from this call on, or those after a sequence number and on.
@@ -327,34 +321,6 @@ class Host:
         if self._running is None:
             raise HostClosed("the host is not open: use it inside `async with Host.open(...)`")
         return self._running
-
-
-class HostSettings:
-    """The settings of a root; every change goes through their one owner."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-
-    async def get(self) -> Settings:
-        reply = await self._host.ask(GetSettings())
-        if isinstance(reply, Settings):
-            return reply
-        raise refused(reply)
-
-    async def set_mode(self, mode: Mode) -> Settings:
-        return await self._change(SetMode(mode=mode))
-
-    async def set_tool_policy(self, tool: str, rule: Rule) -> Settings:
-        return await self._change(SetToolPolicy(tool=tool, rule=rule))
-
-    async def set_model(self, model: str, base_url: str = "") -> Settings:
-        return await self._change(SetModel(model=model, base_url=base_url))
-
-    async def _change(self, command: Command) -> Settings:
-        reply = await self._host.ask(command)
-        if isinstance(reply, SettingsSaved):
-            return reply.settings
-        raise refused(reply)
 
 
 async def _read(subscription: Subscription) -> AsyncIterator[Published]:

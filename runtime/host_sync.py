@@ -60,6 +60,7 @@ class SyncHost:
         return self._running().call(self._host.sessions.list)
 
     def ask(self, command: Command, seat: str = "") -> Reply:
+        """See `Host.ask`."""
         return self._running().call(self._host.ask, command, seat)
 
     def _running(self) -> "BlockingPortal":
@@ -87,10 +88,12 @@ class SyncSeat:
 
     @property
     def name(self) -> str:
+        """The seat's name in its host."""
         return self._seat.name
 
     @property
     def token(self) -> SessionToken:
+        """See `Seat.token`."""
         return self._seat.token
 
     def prompt(self, text: str, *, model: str = "") -> Iterator[Event]:
@@ -108,15 +111,19 @@ class SyncSeat:
                 self._running().call(_close, events)
 
     def stop(self, turn_id: TurnId | None = None) -> Reply:
+        """See `Seat.stop`."""
         return self._running().call(self._seat.stop, turn_id)
 
     def wait_idle(self) -> None:
+        """See `Seat.wait_idle`."""
         self._running().call(self._seat.wait_idle)
 
     def new(self, name: str = "") -> SessionOpened:
+        """See `Seat.new`."""
         return self._running().call(self._seat.new, name)
 
     def open(self, session_id: str) -> SessionOpened:
+        """See `Seat.open`."""
         return self._running().call(self._seat.open, session_id)
 
     def compact(self, instructions: str = "") -> "Compacted | CompactionQueued":
@@ -128,6 +135,7 @@ class SyncSeat:
         return self._running().call(self._seat.uncompact)
 
     def ask(self, command: Command) -> Reply:
+        """See `Seat.ask`."""
         return self._running().call(self._seat.ask, command)
 
 

@@ -55,6 +55,8 @@ IDLE_MAY_FOLLOW = (TurnEnded, OwnerLost, OwnerRestarted, EventsMissed)
 
 
 class AskHost(Protocol):
+    """`Host.ask`, as a seat needs it."""
+
     def __call__(self, command: Command, seat: str = "") -> Awaitable[Reply]: ...
 
 
@@ -129,18 +131,25 @@ class Seat:
             if idempotency_key and await self._is_forgotten(reply.turn_id, subscription):
                 yield _forgotten(reply.turn_id)
                 return
-            async for published in subscription:
-                event = published.event
-                if isinstance(event, OwnerLost | OwnerRestarted):
-                    if self._owner_gone(event, reply):
-                        break
-                    continue
+            async for event in self._to_the_end(subscription, reply):
                 yield event
-                if isinstance(event, TurnEnded):
-                    return
-            yield self._ended_with_owner(reply.turn_id)
         finally:
             subscription.close()
+
+    async def _to_the_end(
+        self, subscription: Subscription, reply: TurnAccepted | TurnQueued
+    ) -> AsyncIterator[Event]:
+        """The events of a turn, the last of them a `TurnEnded` in every case."""
+        async for published in subscription:
+            event = published.event
+            if isinstance(event, OwnerLost | OwnerRestarted):
+                if self._owner_gone(event, reply):
+                    break
+                continue
+            yield event
+            if isinstance(event, TurnEnded):
+                return
+        yield self._ended_with_owner(reply.turn_id)
 
     async def stop(self, turn_id: TurnId | None = None, cause: StopCause = "user") -> Reply:
         """Stop the turn with this id, and no other; without an id the one that runs now.

@@ -17,7 +17,7 @@ from tenure.messages.approval import (
     CallAllowed,
     Choice,
     DecideCall,
-    DecisionTaken,
+    NoteDecision,
     digest_of,
 )
 from tenure.messages.base import Command, Effect, Event, Message, Reply
@@ -416,4 +416,4 @@ class DrivenApproval(Driven[Gate]):
 
     def taken(self, fate: Literal["applied", "superseded"], call_id: str = "") -> None:
         """The turn says what became of the answer."""
-        self.tell(DecisionTaken(request_id=self.request(call_id).request_id, fate=fate))
+        self.tell(NoteDecision(request_id=self.request(call_id).request_id, fate=fate))

@@ -19,7 +19,7 @@ from tenure.messages.approval import (
     CallPreviewed,
     CallStopped,
     Choice,
-    DecisionTaken,
+    NoteDecision,
     Deny,
     EndSessionGrants,
     Expired,
@@ -497,7 +497,7 @@ def test_word_on_a_request_that_nobody_answered_changes_nothing() -> None:
     gate = DrivenApproval()
     gate.open("c1")
     before = gate.state
-    gate.tell(DecisionTaken(request_id=gate.request().request_id, fate="applied"))
+    gate.tell(NoteDecision(request_id=gate.request().request_id, fate="applied"))
     assert gate.state == before
 
 

@@ -16,6 +16,7 @@ from tenure.messages.approval import Allow, AnswerApproval, ApprovalRequested, A
 from tenure.messages.base import Command, Effect, Event, Outcome
 from tenure.messages.content import AssistantMessage, TextBlock, ToolCallBlock
 from tenure.messages.entries import CustomEntry
+from tenure.messages.handover import ForgetSeat, HandOverSession, SeatForgotten
 from tenure.messages.models import ToolSpec
 from tenure.messages.session import (
     AppendEntries,
@@ -89,6 +90,8 @@ def doors(effect: Effect, cancelled: bool) -> Sequence[Outcome]:
             return (TranscriptOpened(opened=opened(B)), TranscriptNotOpened(refusal=missing))
         case NoteSeat():
             return (SeatNoted(), effect.failed("no space"))
+        case ForgetSeat():
+            return (SeatForgotten(),)
         case CloseTranscript():
             return (TranscriptClosed(session_id=effect.session_id),)
         case ReadSettings():
@@ -253,3 +256,10 @@ def test_every_order_of_two_appends_under_a_swap_is_receipted_before_the_pointer
     result = explored(APPEND, SWAP)
     assert result.findings == ()
     assert result.schedules > 50_000
+
+
+@pytest.mark.witness("SESSION-5")
+def test_every_order_of_two_appends_under_a_handover_is_receipted_before_the_claim_goes() -> None:
+    result = explored(APPEND, says(HandOverSession(session_id=A)))
+    assert result.findings == ()
+    assert result.schedules > 10_000

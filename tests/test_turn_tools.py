@@ -10,7 +10,7 @@ from tenure.messages.approval import (
     CallDenied,
     CallStopped,
     DecideCall,
-    DecisionTaken,
+    NoteDecision,
     RevokeApprovals,
     digest_of,
 )
@@ -137,7 +137,7 @@ def test_permission_for_other_arguments_runs_nothing() -> None:
     turn.decides("c1", allowed(call("c1", path="b")))
     assert started(turn) == []
     assert results(turn) == [("c1", "Not run: another call was approved.")]
-    assert turn.sent(DecisionTaken) == [DecisionTaken(request_id=R1, fate="superseded")]
+    assert turn.sent(NoteDecision) == [NoteDecision(request_id=R1, fate="superseded")]
 
 
 @pytest.mark.witness("APPROVE-3")
@@ -150,7 +150,7 @@ def test_denial_is_an_error_result_and_the_turn_goes_on(reason: str) -> None:
     while turn.name == "Acting":
         turn.saved()
     assert results(turn) == [("c1", f"Denied: {reason}"), ("c2", "ok")]
-    assert turn.sent(DecisionTaken) == [DecisionTaken(request_id=R1, fate="applied")]
+    assert turn.sent(NoteDecision) == [NoteDecision(request_id=R1, fate="applied")]
     assert turn.name == "Calling"
     assert turn.ended == []
 
@@ -172,7 +172,7 @@ def test_stop_by_approval_is_said_to_have_taken_effect_before_the_rest_is_revoke
     turn.decides("c1", CallStopped(call_id=CallId("c1"), request_id=R1))
     told = [mail.message for mail in turn.mail if type(mail).__name__ == "Tell"]
     assert told == [
-        DecisionTaken(request_id=R1, fate="applied"),
+        NoteDecision(request_id=R1, fate="applied"),
         RevokeApprovals(turn_id=turn_id(A, 1)),
     ]
 
@@ -201,7 +201,7 @@ def test_decision_for_a_turn_that_was_stopped_is_superseded_and_runs_nothing(kin
     }
     turn.decides("c1", late[kind])
     assert started(turn) == []
-    assert turn.sent(DecisionTaken) == [DecisionTaken(request_id=R1, fate="superseded")]
+    assert turn.sent(NoteDecision) == [NoteDecision(request_id=R1, fate="superseded")]
 
 
 def test_decision_for_an_earlier_turn_never_runs_the_same_call_id_of_the_next() -> None:
@@ -216,14 +216,14 @@ def test_decision_for_an_earlier_turn_never_runs_the_same_call_id_of_the_next() 
     turn.saved()
     turn.answered(old, allowed(call("c1")))
     assert started(turn) == []
-    assert turn.sent(DecisionTaken) == [DecisionTaken(request_id=R1, fate="superseded")]
+    assert turn.sent(NoteDecision) == [NoteDecision(request_id=R1, fate="superseded")]
 
 
 def test_applied_is_said_for_every_answer_that_took_effect_and_for_none_of_the_policy() -> None:
     turn = DrivenTurn(READ).to_acting(call("c1"), call("c2"))
     turn.decides("c1", allowed(call("c1"), RequestId("r7"), expects="digest of the file"))
     turn.decides("c2", allowed(call("c2"), None))
-    assert turn.sent(DecisionTaken) == [DecisionTaken(request_id=RequestId("r7"), fate="applied")]
+    assert turn.sent(NoteDecision) == [NoteDecision(request_id=RequestId("r7"), fate="applied")]
     assert [effect.expects for effect in turn.wanted(RunTool)] == ["digest of the file", ""]
 
 

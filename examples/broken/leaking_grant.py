@@ -24,7 +24,7 @@ from tenure.messages.approval import (
     AskUser,
     CallAllowed,
     DecideCall,
-    DecisionTaken,
+    NoteDecision,
     EndSessionGrants,
     UserNotAsked,
 )
@@ -96,7 +96,7 @@ def allow_for_the_session(events: tuple[Event, ...]) -> Command | None:
 
 def applied(events: tuple[Event, ...]) -> Command | None:
     asked = asked_in_a(events)
-    return asked and DecisionTaken(request_id=asked.request.request_id, fate="applied")
+    return asked and NoteDecision(request_id=asked.request.request_id, fate="applied")
 
 
 CLIENTS = (

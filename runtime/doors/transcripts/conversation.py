@@ -179,7 +179,7 @@ def paired(messages: list[ChatMessage]) -> list[ChatMessage]:
                 waiting.setdefault(call.id, []).append((at, number))
         elif isinstance(message, ToolResultMessage):
             slots = waiting.get(message.tool_call_id)
-            if slots:  # guard: TURN-7
+            if slots:  # guard: TURN-7 keeps
                 results[slots.pop()] = message
     shown: list[ChatMessage] = []
     for at, message in enumerate(messages):

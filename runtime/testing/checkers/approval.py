@@ -13,7 +13,7 @@ from tenure.messages.approval import (
     CallAllowed,
     CallDenied,
     CallStopped,
-    DecisionTaken,
+    NoteDecision,
     Deny,
     EndSessionGrants,
     RevokeApprovals,
@@ -165,7 +165,7 @@ class Remembered(Checker):
 
     def _is_applied(self, message: Message) -> bool:
         """An answer for always took effect."""
-        if not isinstance(message, DecisionTaken) or message.fate != "applied":
+        if not isinstance(message, NoteDecision) or message.fate != "applied":
             return False
         return self._always.get(message.request_id, False)
 

@@ -12,7 +12,7 @@ from tenure.messages.approval import (
     ApprovalResolved,
     CallAllowed,
     DecideCall,
-    DecisionTaken,
+    NoteDecision,
     EndSessionGrants,
     UserAnswered,
 )
@@ -92,7 +92,7 @@ class Gates(Checker):
                     gate.open.discard(request_id)
                     scope = getattr(message.choice, "scope", "once")
                     gate.scopes[request_id] = (type(message.choice).__name__.lower(), scope)
-            case DecisionTaken(request_id=request_id, fate="applied"):
+            case NoteDecision(request_id=request_id, fate="applied"):
                 said, scope = gate.scopes.get(request_id, ("", "once"))
                 call = gate.requests.get(request_id)
                 if scope == "session" and call is not None:
