@@ -15,6 +15,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tenure.actors.session_appends import DiskOutcome, on_disk, take_append, take_settle
+from tenure.actors.session_commands import SessionCommand
 from tenure.actors.session_compaction import (
     go_back,
     on_not_restored,
@@ -32,6 +33,14 @@ from tenure.actors.session_handover import (
     on_yielded,
     release_when_quiet,
 )
+from tenure.actors.session_ops import (
+    OpsCommand,
+    answered,
+    labelled,
+    operate,
+    operate_without_session,
+    token_in,
+)
 from tenure.actors.session_reopening import (
     on_idle_seen,
     on_let_go,
@@ -43,7 +52,6 @@ from tenure.actors.session_reopening import (
     unpark,
 )
 from tenure.actors.session_state import (
-    Closed,
     Committing,
     CompactionWasLookedAt,
     Draining,
@@ -73,16 +81,18 @@ from tenure.actors.session_state import (
     widened,
 )
 from tenure.actors.session_swap import (
-    SwapCommand,
     commit_when_quiet,
     fill,
+    on_altered,
     on_committed,
     on_drained,
     on_loaded,
+    on_not_altered,
     on_not_committed,
     on_not_loaded,
     swap,
 )
+from tenure.actors.session_turns import cancel_turn, start_turn
 from tenure.actors.session_view import view_of
 from tenure.messages.base import Message
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
@@ -96,7 +106,6 @@ from tenure.messages.compaction import (
 from tenure.messages.handover import HandOverSession, SeatForgotten
 from tenure.messages.session import (
     AppendEntries,
-    AppendUnknown,
     CancelTurn,
     ContinueSession,
     GetSession,
@@ -109,9 +118,19 @@ from tenure.messages.session import (
     Stale,
     StartTurn,
 )
-from tenure.messages.tokens import turn_id
+from tenure.messages.session_ops import (
+    ClearSessions,
+    DeleteSession,
+    ForkSession,
+    RenameSession,
+    RewindSession,
+    RewriteSession,
+    SetLabel,
+)
 from tenure.messages.transcripts import (
     CloseTranscript,
+    EntryFound,
+    EntryMissing,
     Opened,
     ReadSeat,
     RecordsAppended,
@@ -121,40 +140,34 @@ from tenure.messages.transcripts import (
     SeatNotNoted,
     SeatRemembered,
     SeatVacant,
+    StoredChanged,
+    StoredNotChanged,
+    TranscriptAltered,
     TranscriptChanged,
     TranscriptClosed,
+    TranscriptNotAltered,
     TranscriptNotOpened,
     TranscriptOpened,
     TranscriptSettled,
 )
-from tenure.messages.turn import RunTurn, StopActiveTurn
 from tenure.runtime.owner import Owner
 from tenure.runtime.step import Held, Step, Taken
-
-SessionCommand = (
-    SwapCommand
-    | AppendEntries
-    | StartTurn
-    | CancelTurn
-    | SettleCalls
-    | SettlePasses
-    | ParkSeat
-    | HandOverSession
-    | Compact
-    | Uncompact
-)
 
 
 def session_step(state: State, message: Message, taken: Taken) -> Step[State]:
     """Decide one message.  Commands first, then what the doors and the turn say."""
     match message:
         case GetSession():
-            return on_get(state, taken)
+            return Step(state).answer(taken.asker, view_of(state))
         case OpenSession() | OpenNewSession() | ContinueSession() | AppendEntries():
             return on_command(state, message, taken)
         case StartTurn() | CancelTurn() | SettleCalls() | ParkSeat() | HandOverSession():
             return on_command(state, message, taken)
         case Compact() | Uncompact() | SettlePasses():
+            return on_command(state, message, taken)
+        case RenameSession() | SetLabel() | ForkSession() | RewindSession():
+            return on_command(state, message, taken)
+        case DeleteSession() | ClearSessions() | RewriteSession():
             return on_command(state, message, taken)
         case OwnerStarted():
             return Step[State](Waking()).do(ReadSeat())
@@ -170,6 +183,10 @@ def session_step(state: State, message: Message, taken: Taken) -> Step[State]:
             return on_opened(state, opened)
         case TranscriptNotOpened(refusal=refusal):
             return on_not_opened(state, refusal)
+        case EntryFound():
+            return on_command(state, *labelled(message, taken))
+        case StoredChanged() | StoredNotChanged() | EntryMissing():
+            return answered(state, message)
         case _:
             return on_end_of_wait(state, message, taken)
 
@@ -191,6 +208,10 @@ def on_end_of_wait(state: State, message: Message, taken: Taken) -> Step[State]:
             return resumed(on_committed(state))
         case Committing(), SeatNotNoted(reason=reason):
             return resumed(on_not_committed(state, reason))
+        case Committing(), TranscriptAltered():
+            return resumed(on_altered(state, message))
+        case Committing(), TranscriptNotAltered(refusal=refusal):
+            return resumed(on_not_altered(state, refusal))
         case Parking(), Answered(re=TurnWasLookedAt() | CompactionWasLookedAt()):
             return resumed(on_idle_seen(state, message.reply))
         case Releasing(), SeatForgotten():
@@ -215,16 +236,15 @@ def on_command(state: State, message: SessionCommand, taken: Taken) -> Step[Stat
         case Vacant(reason=reason):
             if isinstance(message, OpenSession | OpenNewSession | ContinueSession):
                 return fill(state, message, taken)
+            if isinstance(message, OpsCommand):
+                return operate_without_session(state, message, taken)
             return Step[State](state).answer(taken.asker, NoSession(reason=reason))
-        case Draining() | Flushing():
-            # The turn that is being drained writes its last entries now.
-            if isinstance(message, AppendEntries):
-                return _keep(state, _append(state.before, message, taken))
-            if isinstance(message, SettleCalls | SettlePasses):
-                return _keep(state, take_settle(state.before, message, taken))
+        case Draining() | Flushing() | HandingOver() | Yielding():
+            return on_command_while_draining(state, message, taken)
+        case Releasing():
+            if isinstance(message, HandOverSession):
+                return ask_again(state, message, taken)
             return Step(hold(state, message, taken))
-        case HandingOver() | Yielding() | Releasing():
-            return on_command_in_handover(state, message, taken)
         case Waking() | Loading() | Committing() | Reopening() | Parking() | LettingGo():
             return Step(hold(state, message, taken))
         case Unwinding() | Rewinding() | Restoring():
@@ -239,14 +259,12 @@ def on_command(state: State, message: SessionCommand, taken: Taken) -> Step[Stat
             assert_never(state)
 
 
-def on_command_in_handover(
-    state: HandingOver | Yielding | Releasing, message: SessionCommand, taken: Taken
+def on_command_while_draining(
+    state: Draining | Flushing | HandingOver | Yielding, message: SessionCommand, taken: Taken
 ) -> Step[State]:
-    if isinstance(message, HandOverSession):
+    """The turn that is being stopped writes its last entries now; all else waits."""
+    if isinstance(message, HandOverSession) and isinstance(state, HandingOver | Yielding):
         return ask_again(state, message, taken)
-    if isinstance(state, Releasing):
-        return Step(hold(state, message, taken))
-    # The turn that is being stopped writes its last entries now.
     if isinstance(message, AppendEntries):
         return _keep(state, _append(state.before, message, taken))
     if isinstance(message, SettleCalls | SettlePasses):
@@ -263,42 +281,21 @@ def on_live_command(live: Live, message: SessionCommand, taken: Taken) -> Step[S
         case Compact() | Uncompact():
             return on_compaction_command(live, message, taken)
         case StartTurn():
-            return on_start_turn(live, message, taken)
+            if message.token is not None and message.token != live.session.token:  # guard: TURN-6
+                return _stale(live, taken)
+            return start_turn(live, message, taken)
         case CancelTurn():
-            return on_cancel_turn(live, message, taken)
+            if message.token not in (None, live.session.token):  # guard: SESSION-2
+                return _stale(live, taken)
+            return cancel_turn(live, taken)
         case ParkSeat():
             return park(live, taken)
         case HandOverSession():
             return hand_over(live, message, taken)
         case OpenSession() | OpenNewSession() | ContinueSession():
             return swap(live, message, taken)
-
-
-def on_start_turn(live: Live, message: StartTurn, taken: Taken) -> Step[State]:
-    """Check the token, mint the turn's id, and hand the start on."""
-    session = live.session
-    if message.token is not None and message.token != session.token:  # guard: TURN-6
-        return _stale(live, taken)
-    if isinstance(live.appends, Closed):
-        return Step[State](live).answer(taken.asker, AppendUnknown(reason=live.appends.reason))
-    number = session.last_turn + 1
-    run = RunTurn(
-        turn_id=turn_id(session.token.session_id, number),
-        token=session.token,
-        text=message.text,
-        images=message.images,
-        model=message.model,
-        when_busy=message.when_busy,
-    )
-    counted = replace(live, session=replace(session, last_turn=number))
-    return Step[State](counted).forward("turn", run, taken.asker)
-
-
-def on_cancel_turn(live: Live, message: CancelTurn, taken: Taken) -> Step[State]:
-    """In the lane of the starts: it meets the turn that runs when it is taken."""
-    if message.token is not None and message.token != live.session.token:  # guard: SESSION-2
-        return _stale(live, taken)
-    return Step[State](live).forward("turn", StopActiveTurn(cause="user"), taken.asker)
+        case _:
+            return on_operation(live, message, taken)
 
 
 def on_compaction_command(live: Live, message: Compact | Uncompact, taken: Taken) -> Step[State]:
@@ -310,9 +307,11 @@ def on_compaction_command(live: Live, message: Compact | Uncompact, taken: Taken
     return unwind(live, taken)
 
 
-def on_get(state: State, taken: Taken) -> Step[State]:
-    """What the seat has, at once, in every state."""
-    return Step(state).answer(taken.asker, view_of(state))
+def on_operation(live: Live, message: OpsCommand, taken: Taken) -> Step[State]:
+    """Names, branches, copies and ends of sessions."""
+    if token_in(message) not in (None, live.session.token):  # guard: SESSION-2
+        return _stale(live, taken)
+    return operate(live, message, taken)
 
 
 # --- what the doors say ------------------------------------------------------------------

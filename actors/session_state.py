@@ -13,6 +13,7 @@ from tenure.messages.session import (
     SessionUnreadable,
     StorageFailed,
 )
+from tenure.messages.session_ops import BadPattern, EntryNotFound, SessionEmpty
 from tenure.messages.tokens import EntryId, SessionId, SessionToken, TurnId
 from tenure.messages.transcripts import Opened, Owed, Target
 from tenure.runtime.step import AskId, Held, Step, Taken
@@ -97,17 +98,42 @@ class Outdated(msgspec.Struct, frozen=True):
 Appends = Quiet | Writing | Settling | Closed | Outdated
 
 
-NotOpened = SessionNotFound | SessionInUse | SessionUnreadable | StorageFailed
+NotOpened = (
+    SessionNotFound
+    | SessionInUse
+    | SessionUnreadable
+    | StorageFailed
+    | EntryNotFound
+    | SessionEmpty
+    | BadPattern
+)
 
 
 # --- swaps -----------------------------------------------------------------------------
 
 
+class Arrive(msgspec.Struct, frozen=True):
+    """The seat wants to be there."""
+
+
+class DeleteOld(msgspec.Struct, frozen=True):
+    """The seat's old session is to be deleted, so the seat gets another."""
+
+
+class ClearOld(msgspec.Struct, frozen=True):
+    """All sessions are to be deleted, so the seat gets another."""
+
+
+Purpose = Arrive | DeleteOld | ClearOld
+ARRIVE = Arrive()
+
+
 class Swap(msgspec.Struct, frozen=True):
-    """Where the seat goes, and who asked."""
+    """Where the seat goes, who asked, and what for."""
 
     target: Target
     asker: AskId | None
+    purpose: Purpose = ARRIVE
 
 
 # --- states ----------------------------------------------------------------------------

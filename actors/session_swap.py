@@ -4,16 +4,23 @@ Until the commit nothing of the old session changes, so a failure before it only
 gives the seat back what it had (SESSION-4).
 """
 
+from msgspec.structs import replace
+
 from tenure.actors.session_reopening import attached, reopen
 from tenure.actors.session_state import (
+    ARRIVE,
+    Arrive,
+    ClearOld,
     Closed,
     Committing,
+    DeleteOld,
     Draining,
     Flushing,
     Live,
     Loading,
     NotOpened,
     Outdated,
+    Purpose,
     Quiet,
     Resume,
     Settling,
@@ -29,25 +36,52 @@ from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Reply
 from tenure.messages.session import (
     AppendEntries,
+    AppendFailed,
+    AppendUnknown,
+    ChangedOutside,
     ContinueSession,
     OpenNewSession,
     OpenSession,
     SettleCalls,
     StorageFailed,
 )
+from tenure.messages.session_ops import (
+    BadPattern,
+    EntryNotFound,
+    NothingToRewrite,
+    SessionEmpty,
+)
+from tenure.messages.tokens import SessionId
 from tenure.messages.transcripts import (
     Again,
+    AlterTranscript,
     ById,
+    Changed,
+    ChangeStored,
     CloseTranscript,
+    Discard,
+    DiscardAll,
     Fresh,
     Newest,
     NoteSeat,
     Opened,
     OpenTranscript,
     Target,
+    TranscriptAltered,
 )
 from tenure.messages.turn import AbandonDrain, DrainTurn, TurnDrained
 from tenure.runtime.step import Step, Taken
+
+NotAltered = (
+    EntryNotFound
+    | SessionEmpty
+    | BadPattern
+    | NothingToRewrite
+    | StorageFailed
+    | AppendFailed
+    | AppendUnknown
+    | ChangedOutside
+)
 
 SwapCommand = OpenSession | OpenNewSession | ContinueSession
 
@@ -75,8 +109,13 @@ def fill(vacant: Vacant, message: SwapCommand, taken: Taken) -> Step[State]:
     return load(vacant, _target(message), taken)
 
 
-def load(before: Live | Vacant, target: Target, taken: Taken) -> Step[State]:
-    loading = Loading(before, Swap(target, taken.asker))
+def load(
+    before: Live | Vacant,
+    target: Target,
+    taken: Taken,
+    purpose: Purpose = ARRIVE,
+) -> Step[State]:
+    loading = Loading(before, Swap(target, taken.asker, purpose))
     return Step[State](loading).do(OpenTranscript(target=target))
 
 
@@ -126,7 +165,7 @@ def on_committed(state: Committing) -> Resume:
     step = step.tell("approval", EndSessionGrants(session_id=old_id))
     if old_id != new_id:
         step = step.do(CloseTranscript(session_id=old_id))
-    return Resume(step, state.held)
+    return Resume(_then(step, state, old_id), state.held)
 
 
 def on_not_committed(state: Committing, reason: str) -> Resume:
@@ -139,6 +178,31 @@ def on_not_committed(state: Committing, reason: str) -> Resume:
     if isinstance(state.before, Vacant) or state.before.session.token.session_id != new_id:
         step = step.do(CloseTranscript(session_id=new_id))
     return _as_before(state, step)
+
+
+# --- the same session, changed other than by an append -----------------------------------------
+
+
+def on_altered(state: Committing, outcome: TranscriptAltered) -> Resume:
+    """The leaf or the file is another: the token moves, as by a swap."""
+    before = state.before
+    counted = before.session.last_turn if isinstance(before, Live) else 0
+    session = session_of(outcome.opened, counted)
+    step = attached(Step[State](Live(session, Quiet())), session)
+    step = step.tell("approval", EndSessionGrants(session_id=session.token.session_id))
+    reply = replace(outcome.reply, dropped=state.queued)
+    return Resume(step.answer(state.swap.asker, reply), state.held)
+
+
+def on_not_altered(state: Committing, refusal: NotAltered) -> Resume:
+    """The session is as it was, and its queue armed again; or nobody knows what the disk holds."""
+    before = state.before
+    if isinstance(before, Live) and isinstance(refusal, AppendUnknown):
+        before = Live(before.session, Closed(refusal.reason))
+    elif isinstance(before, Live) and isinstance(refusal, ChangedOutside):
+        before = Live(before.session, Outdated(refusal.path))
+    step = Step(before).answer(state.swap.asker, refusal)
+    return _as_before(state, step.tell("turn", AbandonDrain()))
 
 
 # --- pure helpers ------------------------------------------------------------------------
@@ -155,14 +219,33 @@ def _target(message: SwapCommand) -> Target:
 
 
 def _commit(step: Step[Committing]) -> Step[State]:
-    state: State = step.state
-    return step.to(state).do(NoteSeat(session_id=step.state.opened.token.session_id))
+    committing = step.state
+    state: State = committing
+    if isinstance(committing.swap.target, Changed):
+        change = committing.swap.target.change
+        return step.to(state).do(AlterTranscript(token=committing.opened.token, change=change))
+    return step.to(state).do(NoteSeat(session_id=committing.opened.token.session_id))
 
 
 def _arrived(state: Committing, live: Live) -> Step[State]:
     session = live.session
     step = attached(Step(live), session)
+    if not isinstance(state.swap.purpose, Arrive):
+        return step  # answered when the old session is gone
     return step.answer(state.swap.asker, opened_reply(session, state.queued))
+
+
+def _then(step: Step[State], state: Committing, old_id: SessionId) -> Step[State]:
+    """What the swap was for, behind the end of the old session."""
+    asker, token = state.swap.asker, state.opened.token
+    match state.swap.purpose:
+        case DeleteOld():
+            discard = Discard(session_id=old_id, current=token)
+            return step.do(ChangeStored(asker=asker, change=discard))
+        case ClearOld():
+            return step.do(ChangeStored(asker=asker, change=DiscardAll(current=token)))
+        case Arrive():
+            return step
 
 
 def _as_before(state: Loading | Committing, step: Step[Live | Vacant]) -> Resume:

@@ -225,7 +225,8 @@ class StorageFailed(Refusal, frozen=True, kw_only=True):
 
     @property
     def remedy(self) -> str:
-        return f"{self.path}: {self.reason}. Nothing was changed"
+        where = f"{self.path}: " if self.path else ""
+        return f"{where}{self.reason}. Nothing was changed"
 
 
 class AppendFailed(Refusal, frozen=True, kw_only=True):
@@ -235,7 +236,13 @@ class AppendFailed(Refusal, frozen=True, kw_only=True):
 
     @property
     def remedy(self) -> str:
-        return f"not written: {self.reason}. The transcript is as it was; make room and try again"
+        return f"not written: {self.reason}. The transcript is as it was; {self._what_to_do}"
+
+    @property
+    def _what_to_do(self) -> str:
+        if "no space" in self.reason or "quota" in self.reason:
+            return "make room and try again"
+        return "put that right and try again"
 
 
 class AppendUnknown(Refusal, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from tenure.messages.base import Refusal, Reply
+from tenure.messages.base import Command, Refusal, Reply
 from tenure.messages.tokens import EntryId, SessionId, SessionToken
 
 Position = Literal["at", "before"]
@@ -26,6 +26,94 @@ class Vacuum(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="typ
 
 
 Rewrite = Redact | Vacuum
+
+
+# --- commands --------------------------------------------------------------------------
+
+
+class RenameSession(Command, frozen=True, kw_only=True):
+    """Give a session another name.  Answered `Appended`: a name is an entry."""
+
+    name: str
+    """Empty takes the name away."""
+    session_id: SessionId | None = None
+    """None stands for the seat's session."""
+    token: SessionToken | None = None
+    """For the seat's session: refused unless this is still it; None takes the current one."""
+    idempotency_key: str = ""
+
+
+class SetLabel(Command, frozen=True, kw_only=True):
+    """Mark an entry of the seat's session.  Answered `Appended`."""
+
+    entry_id: EntryId
+    label: str
+    """Empty takes the mark away."""
+    token: SessionToken | None = None
+    idempotency_key: str = ""
+
+
+class ForkSession(Command, frozen=True, kw_only=True):
+    """Begin a new session with a copy of a path.  Answered `SessionForked`; no seat opens it."""
+
+    session_id: SessionId | None = None
+    """None stands for the seat's session."""
+    entry_id: EntryId | None = None
+    """None stands for the leaf."""
+    position: Position = "at"
+    name: str = ""
+    """Empty keeps the name of the old one."""
+    idempotency_key: str = ""
+    ask_deadline_s = 120.0
+
+
+class RewindSession(Command, frozen=True, kw_only=True):
+    """Go on from an earlier entry of the seat's session.  Answered `SessionRewound`.
+
+    A running turn is stopped, as for a swap; the token moves.
+    """
+
+    entry_id: EntryId | None
+    """None stands for the beginning: the next prompt is the first."""
+    position: Position = "at"
+    token: SessionToken | None = None
+    idempotency_key: str = ""
+    ask_deadline_s = 120.0
+
+
+class DeleteSession(Command, frozen=True, kw_only=True):
+    """Move a session to the trash.  Answered `SessionDeleted`.
+
+    The seat's own is first swapped for a new one.
+    """
+
+    session_id: SessionId
+    idempotency_key: str = ""
+    ask_deadline_s = 120.0
+
+
+class ClearSessions(Command, frozen=True, kw_only=True):
+    """Move all sessions that nobody has open to the trash.  Answered `SessionsCleared`.
+
+    The seat's own goes, too: the seat gets one new session.
+    """
+
+    idempotency_key: str = ""
+    ask_deadline_s = 600.0
+
+
+class RewriteSession(Command, frozen=True, kw_only=True):
+    """Replace a session's file whole.  Answered `SessionRewritten`.
+
+    For the seat's session a running turn is stopped, as for a swap, and the token moves.
+    """
+
+    rewrite: Redact | Vacuum
+    session_id: SessionId | None = None
+    """None stands for the seat's session."""
+    token: SessionToken | None = None
+    idempotency_key: str = ""
+    ask_deadline_s = 600.0
 
 
 # --- replies ---------------------------------------------------------------------------
@@ -62,6 +150,15 @@ class SessionsCleared(Reply, frozen=True, kw_only=True):
     """Why others are still there: each begins with its path."""
     current: SessionToken | None = None
     """What the seat has now, where it had one of the deleted."""
+
+
+class SessionRewound(Reply, frozen=True, kw_only=True):
+    """The conversation goes on from an earlier entry; what came behind it stays in the file."""
+
+    token: SessionToken
+    leaf: EntryId | None
+    dropped: tuple[str, ...] = ()
+    """Texts that waited in the session's queue, given back."""
 
 
 class SessionRewritten(Reply, frozen=True, kw_only=True):

@@ -7,11 +7,29 @@ import msgspec
 from tenure.messages.base import Effect, Outcome
 from tenure.messages.entries import Record
 from tenure.messages.session import (
+    Appended,
+    AppendFailed,
+    AppendUnknown,
+    ChangedOutside,
     Damage,
     SessionInUse,
     SessionNotFound,
     SessionUnreadable,
     StorageFailed,
+)
+from tenure.messages.session_ops import (
+    BadPattern,
+    EntryNotFound,
+    NothingToRewrite,
+    Position,
+    Redact,
+    SessionDeleted,
+    SessionEmpty,
+    SessionForked,
+    SessionRewound,
+    SessionRewritten,
+    SessionsCleared,
+    Vacuum,
 )
 from tenure.messages.tokens import EntryId, SessionId, SessionToken
 
@@ -52,7 +70,25 @@ class Again(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     session_id: SessionId
 
 
-Target = ById | Newest | Fresh | Again
+class Rewind(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Another leaf: the conversation goes on from there."""
+
+    entry_id: EntryId | None
+    """None stands for the beginning."""
+    position: Position
+
+
+class Changed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The session that this seat has, changed other than by an append: at its next epoch.
+
+    It is only looked at while the target is loaded; `AlterTranscript` does it.
+    """
+
+    session_id: SessionId
+    change: Rewind | Redact | Vacuum
+
+
+Target = ById | Newest | Fresh | Again | Changed
 
 
 class ReadSeat(Effect, frozen=True, kw_only=True):
@@ -84,7 +120,131 @@ class TranscriptOpened(Outcome, frozen=True, kw_only=True):
 
 
 class TranscriptNotOpened(Outcome, frozen=True, kw_only=True):
-    refusal: SessionNotFound | SessionInUse | SessionUnreadable | StorageFailed
+    refusal: (
+        SessionNotFound
+        | SessionInUse
+        | SessionUnreadable
+        | StorageFailed
+        | EntryNotFound
+        | SessionEmpty
+        | BadPattern
+    )
+
+
+class AlterTranscript(Effect, frozen=True, kw_only=True):
+    """Move the leaf, or replace the file, of a session that is open and quiet."""
+
+    token: SessionToken
+    change: Rewind | Redact | Vacuum
+
+    def failed(self, reason: str) -> Outcome:
+        return TranscriptNotAltered(refusal=AppendUnknown(reason=reason))
+
+
+class TranscriptAltered(Outcome, frozen=True, kw_only=True):
+    opened: Opened
+    """The same session at its next epoch."""
+    reply: SessionRewound | SessionRewritten
+
+
+class TranscriptNotAltered(Outcome, frozen=True, kw_only=True):
+    refusal: (
+        EntryNotFound
+        | SessionEmpty
+        | BadPattern
+        | NothingToRewrite
+        | StorageFailed
+        | AppendFailed
+        | AppendUnknown
+        | ChangedOutside
+    )
+
+
+class FindEntry(Effect, frozen=True, kw_only=True):
+    """Is this an entry of the session?  It is to get a label."""
+
+    asker: int | None
+    token: SessionToken
+    entry_id: EntryId
+    label: str
+
+    def failed(self, reason: str) -> Outcome:
+        session_id = self.token.session_id
+        refusal = EntryNotFound(session_id=session_id, entry_id=self.entry_id)
+        return EntryMissing(asker=self.asker, refusal=refusal)
+
+
+class EntryFound(Outcome, frozen=True, kw_only=True):
+    asker: int | None
+    token: SessionToken
+    entry_id: EntryId
+    label: str
+
+
+class EntryMissing(Outcome, frozen=True, kw_only=True):
+    asker: int | None
+    refusal: EntryNotFound
+
+
+class RenameTo(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    session_id: SessionId
+    name: str
+
+
+class ForkAt(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    session_id: SessionId
+    entry_id: EntryId | None
+    """None stands for the leaf."""
+    position: Position
+    name: str
+
+
+class Discard(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    session_id: SessionId
+    current: SessionToken | None
+    """What the seat has now, where it had the session."""
+
+
+class DiscardAll(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    current: SessionToken | None
+
+
+class RewriteWith(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    session_id: SessionId
+    rewrite: Redact | Vacuum
+
+
+class ChangeStored(Effect, frozen=True, kw_only=True):
+    """Do something with sessions that this seat does not have, each under its own claim."""
+
+    asker: int | None
+    """Who waits for the answer: it comes back with the outcome, whatever the seat has then."""
+    change: RenameTo | ForkAt | Discard | DiscardAll | RewriteWith
+
+    def failed(self, reason: str) -> Outcome:
+        return StoredNotChanged(asker=self.asker, refusal=StorageFailed(path="", reason=reason))
+
+
+class StoredChanged(Outcome, frozen=True, kw_only=True):
+    asker: int | None
+    reply: Appended | SessionForked | SessionDeleted | SessionsCleared | SessionRewritten
+
+
+class StoredNotChanged(Outcome, frozen=True, kw_only=True):
+    asker: int | None
+    refusal: (
+        SessionNotFound
+        | SessionInUse
+        | SessionUnreadable
+        | StorageFailed
+        | EntryNotFound
+        | SessionEmpty
+        | BadPattern
+        | NothingToRewrite
+        | AppendFailed
+        | AppendUnknown
+        | ChangedOutside
+    )
 
 
 class AppendRecords(Effect, frozen=True, kw_only=True):

@@ -228,6 +228,10 @@ class Host:
         """
         return await take_over(self._alive(), self.seat, SessionId(session), seat, within_s)
 
+    async def vacant_seat(self, name: str) -> Seat:
+        """A seat without a session: it can change sessions that it does not open."""
+        return await self._alive().vacant_seat(name, self.ask)
+
     async def close_seat(self, name: str) -> None:
         """Stop the seat's turn, give back its session, and forget the seat."""
         await self._alive().close_seat(name, "the seat was closed")

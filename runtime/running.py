@@ -121,6 +121,17 @@ class Running:
             raise ValueError(f"a seat's name must not be empty or hold a slash: {name!r}")
         return await _whole(self._open_seat(name, opening, ask_host))
 
+    async def vacant_seat(self, name: str, ask_host: AskHost) -> Seat:
+        """The seat of that name, made where there is none, with no session opened in it.
+
+        Raises:
+            HostClosed: the host is closing.
+        """
+        async with self._alone(name):
+            if self._draining:
+                raise HostClosed("the host is closing")
+            return self.seats.get(name) or self._add(name, ask_host)
+
     async def close_seat(self, name: str, reason: str) -> None:
         """Drain the turn, then stop the owners, the last started first."""
 

@@ -5,8 +5,8 @@ from typing import Literal, Protocol
 
 from tenure.messages.approval import AnswerApproval, ApprovalsOpen, Choice, GetApprovals
 from tenure.messages.approval import ApprovalRequest as Request
-from tenure.messages.base import Command, Event, Refusal, Reply
-from tenure.messages.bus import EventsMissed, OwnerLost, OwnerRestarted, Published, Unhandled
+from tenure.messages.base import Command, Event, Reply
+from tenure.messages.bus import EventsMissed, OwnerLost, OwnerRestarted, Published
 from tenure.messages.compaction import (
     Compact,
     Compacted,
@@ -48,8 +48,9 @@ from tenure.messages.turn import (
     TurnView,
 )
 from tenure.runtime.bus import Bus
-from tenure.runtime.errors import HostClosed, Refused
+from tenure.runtime.errors import HostClosed
 from tenure.runtime.events import Subscription
+from tenure.runtime.seat_sessions import SessionCommands, refused
 
 IDLE_MAY_FOLLOW = (TurnEnded, OwnerLost, OwnerRestarted, EventsMissed)
 
@@ -60,7 +61,7 @@ class AskHost(Protocol):
     def __call__(self, command: Command, seat: str = "") -> Awaitable[Reply]: ...
 
 
-class Seat:
+class Seat(SessionCommands):
     """One active session, one turn at a time.  Made by `Host.seat`."""
 
     def __init__(self, name: str, ask_host: AskHost, bus: Bus) -> None:
@@ -324,8 +325,4 @@ def _forgotten(turn_id: TurnId) -> TurnEnded:
     )
 
 
-def refused(reply: Reply) -> Refused:
-    """What an embedder gets where a Python caller expects an exception."""
-    if isinstance(reply, Refusal):
-        return Refused(reply)
-    return Refused(Unhandled(message=type(reply).__name__))
+__all__ = ["AskHost", "Seat", "refused"]

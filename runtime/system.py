@@ -51,6 +51,15 @@ from tenure.messages.session import (
     SettleCalls,
     StartTurn,
 )
+from tenure.messages.session_ops import (
+    ClearSessions,
+    DeleteSession,
+    ForkSession,
+    RenameSession,
+    RewindSession,
+    RewriteSession,
+    SetLabel,
+)
 from tenure.messages.settings import (
     CompactionRules,
     GetPolicy,
@@ -65,8 +74,11 @@ from tenure.messages.settings import (
 )
 from tenure.messages.tokens import Role, TurnId
 from tenure.messages.transcripts import (
+    AlterTranscript,
     AppendRecords,
+    ChangeStored,
     CloseTranscript,
+    FindEntry,
     NoteSeat,
     OpenTranscript,
     ReadSeat,
@@ -94,6 +106,7 @@ from tenure.runtime.doors.settings_file import SettingsFile
 from tenure.runtime.doors.summaries.door import Summaries
 from tenure.runtime.doors.tools.door import AnyTool, Tools
 from tenure.runtime.doors.transcripts import Transcripts
+from tenure.runtime.doors.transcripts.keeping import Keeping
 from tenure.runtime.effects import Handlers
 from tenure.runtime.streams import StreamRule
 from tenure.runtime.supervisor import OwnerSpec
@@ -109,6 +122,13 @@ TAKEN_BY: Mapping[type[Command], Role] = {
     ParkSeat: "session",
     HandOverSession: "session",
     GetSession: "session",
+    RenameSession: "session",
+    SetLabel: "session",
+    ForkSession: "session",
+    RewindSession: "session",
+    DeleteSession: "session",
+    ClearSessions: "session",
+    RewriteSession: "session",
     RunTurn: "turn",
     StopTurn: "turn",
     StopActiveTurn: "turn",
@@ -206,6 +226,7 @@ class Doors:
 
     claims: Claims
     transcripts: Transcripts
+    keeping: Keeping
     tools: Tools
     models: Models
     summaries: Summaries
@@ -234,6 +255,7 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
     return Doors(
         claims=claims,
         transcripts=transcripts,
+        keeping=Keeping(leaves, transcripts),
         tools=tools,
         models=models,
         summaries=Summaries(leaves, transcripts, models),
@@ -285,6 +307,9 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         NoteSeat: doors.transcripts.note_seat,
         ForgetSeat: doors.transcripts.forget_seat,
         CloseTranscript: doors.transcripts.close,
+        FindEntry: doors.keeping.find_entry,
+        AlterTranscript: doors.keeping.alter,
+        ChangeStored: doors.keeping.change_stored,
         SettleTranscript: doors.transcripts.settle,
         FindCompaction: doors.transcripts.find_compaction,
         PrepareTurn: settings.prepare,

@@ -6,6 +6,7 @@ block and change the disk alone; the transcript in memory follows on the event l
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
@@ -29,6 +30,7 @@ from tenure.messages.session_ops import (
 from tenure.messages.tokens import EntryId, SessionToken
 from tenure.runtime.doors.claims import ClaimRecord
 from tenure.runtime.doors.transcripts.branches import branch_of, lines_to_keep, target_place
+from tenure.runtime.doors.transcripts.cache import forget_rows
 from tenure.runtime.doors.transcripts.codec import encode_record
 from tenure.runtime.doors.transcripts.conversation import interrupted
 from tenure.runtime.doors.transcripts.discarding import other_copies
@@ -41,7 +43,7 @@ from tenure.runtime.doors.transcripts.live import (
     Planned,
 )
 from tenure.runtime.doors.transcripts.redacting import compiled, redacted
-from tenure.runtime.doors.transcripts.repair import note_doubt
+from tenure.runtime.doors.transcripts.repair import is_there, note_doubt
 from tenure.runtime.doors.transcripts.scan import Scan, scan
 from tenure.runtime.doors.transcripts.storage import (
     Changed,
@@ -309,7 +311,11 @@ def _changed(old: bytes, new: bytes) -> int:
 
 
 def _copies(ground: Ground, path: str) -> tuple[str, ...]:
-    try:
-        return other_copies(ground, path)
-    except OSError:
-        return ()
+    """Where else the text may stand.  What is derived is not kept: the cache of names goes."""
+    files, cache = ground.leaves.files, ground.layout.cache
+    with suppress(OSError):
+        forget_rows(files, ground.claims, cache)
+    copies = [cache] if is_there(files, cache) else []
+    with suppress(OSError):
+        copies += other_copies(ground, path)
+    return tuple(copies)

@@ -85,6 +85,10 @@ def forget_rows(files: Files, claims: Claims, path: str) -> None:
     Raises:
         OSError: it may still be there.
     """
+    try:
+        files.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
     taken = claims.take(path)
     try:
         files.remove(path)

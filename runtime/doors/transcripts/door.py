@@ -9,12 +9,14 @@ from tenure.messages.compaction import CompactionFound, CompactionMissing, FindC
 from tenure.messages.content import ChatMessage
 from tenure.messages.entries import Record, SessionInfoEntry
 from tenure.messages.handover import ForgetSeat, SeatForgotten
-from tenure.messages.session import SessionInUse
+from tenure.messages.session import SessionInUse, StorageFailed
+from tenure.messages.session_ops import Redact, Vacuum
 from tenure.messages.tokens import EntryId, SessionId
 from tenure.messages.transcripts import (
     Again,
     AppendRecords,
     ById,
+    Changed,
     CloseTranscript,
     Fresh,
     Newest,
@@ -25,6 +27,7 @@ from tenure.messages.transcripts import (
     RecordsAppended,
     RecordsRefused,
     RecordsUncertain,
+    Rewind,
     SeatNoted,
     SeatNotNoted,
     SeatRemembered,
@@ -39,6 +42,7 @@ from tenure.messages.transcripts import (
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
+from tenure.runtime.doors.transcripts.altering import refusal_of_rewind, refusal_of_rewrite
 from tenure.runtime.doors.transcripts.codec import encode_record
 from tenure.runtime.doors.transcripts.conversation import History
 from tenure.runtime.doors.transcripts.ground import Ground
@@ -49,7 +53,9 @@ from tenure.runtime.doors.transcripts.opening import EpochRule, NotOpened, Openi
 from tenure.runtime.doors.transcripts.passes import last_compaction
 from tenure.runtime.doors.transcripts.seats import forget_seat, read_seat, write_seat
 from tenure.runtime.doors.transcripts.storage import (
-    Changed,
+    Changed as ChangedFile,
+)
+from tenure.runtime.doors.transcripts.storage import (
     NotWritten,
     Sync,
     Uncertain,
@@ -145,6 +151,8 @@ class Transcripts:
                 return await self._open_id(seat, session_id, "next")
             case Again(session_id=session_id):
                 return await self._open_again(seat, session_id)
+            case Changed(session_id=session_id, change=change):
+                return self._changeable(seat, session_id, change)
             case Newest():
                 find = partial(open_newest, self._ground, seat)
                 return await run_whole(
@@ -163,7 +171,7 @@ class Transcripts:
 
     async def find_compaction(self, effect: FindCompaction, context: Context) -> Outcome:
         """The last compaction of the leaf's path: `CompactionFound` or `CompactionMissing`."""
-        live = self._held(effect.session_id, context.seat)
+        live = self.held(effect.session_id, context.seat)
         found = None if live is None else last_compaction(live.tree)
         if found is None:
             return CompactionMissing(session_id=effect.session_id)
@@ -176,7 +184,7 @@ class Transcripts:
 
     async def close(self, effect: CloseTranscript, context: Context) -> Outcome:
         """Let go of a session; its claim record says how the file was left."""
-        live = self._held(effect.session_id, context.seat)
+        live = self.held(effect.session_id, context.seat)
         if live is None:
             return TranscriptClosed(session_id=effect.session_id)
         ends = live.ending_passes(self._leaves.entropy.fresh, self._leaves.clock.now_ms())
@@ -209,6 +217,28 @@ class Transcripts:
         """
         return self._live[session_id].conversation.history()
 
+    @property
+    def ground(self) -> Ground:
+        """What all transcripts of this root stand on."""
+        return self._ground
+
+    def live(self, session_id: SessionId) -> LiveTranscript | None:
+        """The session as some seat of this host has it open; None where none has."""
+        return self._live.get(session_id)
+
+    def held(self, session_id: SessionId, seat: str) -> LiveTranscript | None:
+        """The session as this seat has it open."""
+        live = self._live.get(session_id)
+        return live if live is not None and live.seat == seat else None
+
+    def forget_unwritten(self, seat: str, session_id: SessionId) -> bool:
+        """Whether the session was a new one of this seat that never got a file; it is gone."""
+        unwritten = self._unwritten.get(seat)
+        if unwritten is None or unwritten.session_id != session_id:
+            return False
+        del self._unwritten[seat]
+        return True
+
     # --- how -----------------------------------------------------------------------------------
 
     async def _open_id(self, seat: str, session_id: SessionId, rule: EpochRule) -> Outcome:
@@ -221,7 +251,7 @@ class Transcripts:
         return self._taken(opened)
 
     async def _open_again(self, seat: str, session_id: SessionId) -> Outcome:
-        live = self._held(session_id, seat)
+        live = self.held(session_id, seat)
         if live is not None:
             await self._let_go(live, Dropped())
         unwritten = self._unwritten.get(seat)
@@ -263,7 +293,7 @@ class Transcripts:
 
     async def _append(self, effect: AppendRecords, seat: str) -> Outcome:
         session_id = effect.token.session_id
-        live = self._held(session_id, seat)
+        live = self.held(session_id, seat)
         if live is None:
             return RecordsRefused(session_id=session_id, reason="it is not open in this seat")
         if effect.after != live.tree.leaf or live.writes:  # guard: SESSION-6
@@ -277,7 +307,7 @@ class Transcripts:
         return _failure(live, result) or RecordsAppended(session_id=session_id)
 
     async def _settle(self, session_id: SessionId, owed: Owed, seat: str) -> Outcome:
-        live = self._held(session_id, seat)
+        live = self.held(session_id, seat)
         if live is None or live.writes:
             return RecordsRefused(session_id=session_id, reason="it is not open in this seat")
         owing = live.settling if owed == "calls" else live.ending_passes
@@ -313,9 +343,22 @@ class Transcripts:
             live.grip = msgspec.structs.replace(live.grip, claim=None)
         return await run_whole(self._leaves.workers, work, str)
 
-    def _held(self, session_id: SessionId, seat: str) -> LiveTranscript | None:
-        live = self._live.get(session_id)
-        return live if live is not None and live.seat == seat else None
+    def _changeable(
+        self, seat: str, session_id: SessionId, change: Rewind | Redact | Vacuum
+    ) -> Outcome:
+        """Whether the seat's session can be changed so; nothing is changed yet."""
+        live = self.held(session_id, seat)
+        if live is None:
+            unopened = StorageFailed(path="", reason="the session is not open in this seat")
+            return TranscriptNotOpened(refusal=unopened)
+        refusal = (
+            refusal_of_rewind(live, change.entry_id, change.position)
+            if isinstance(change, Rewind)
+            else refusal_of_rewrite(live, change)
+        )
+        if refusal is not None:
+            return TranscriptNotOpened(refusal=refusal)
+        return TranscriptOpened(opened=live.opened(0))
 
 
 def _take_written(
@@ -336,5 +379,5 @@ def _failure(live: LiveTranscript, result: WriteResult) -> Outcome | None:
             return RecordsRefused(session_id=live.session_id, reason=reason)
         case Uncertain(reason=reason):
             return RecordsUncertain(session_id=live.session_id, reason=reason)
-        case Changed():
+        case ChangedFile():
             return TranscriptChanged(session_id=live.session_id, path=live.path)

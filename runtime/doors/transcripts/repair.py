@@ -47,7 +47,7 @@ def made_whole(
     """
     files = ground.leaves.files
     doubt = ground.layout.doubt(session_id)
-    doubted = session_id in ground.doubted or _is_there(files, doubt)
+    doubted = session_id in ground.doubted or is_there(files, doubt)
     if found.header.version != DIALECT_VERSION:
         file = _in_present_dialect(files, file, data, found)
     elif doubted:
@@ -97,7 +97,8 @@ def _joined(lines: list[bytes]) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def _is_there(files: Files, path: str) -> bool:
+def is_there(files: Files, path: str) -> bool:
+    """Whether anything is at a path."""
     try:
         files.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

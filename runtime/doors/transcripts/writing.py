@@ -97,7 +97,8 @@ def _write_first(
     try:
         claim = grip.claim or _take(ground, live.session_id)
     except OSError as error:
-        reason = f"it cannot be claimed: {reason_of(error)}"
+        claim_path = ground.layout.claim(live.session_id)
+        reason = f"{error.filename or claim_path} cannot be claimed: {reason_of(error)}"
         return Attempt(result=NotWritten(reason=reason), grip=grip)
     if claim is None:
         return Attempt(result=NotWritten(reason="another process has this session"), grip=grip)
@@ -105,7 +106,8 @@ def _write_first(
     try:
         claim.write(ClaimRecord(epoch=live.epoch, holder=ground.claims.me()))
     except (OSError, ValueError) as error:
-        reason = reason_of(error) if isinstance(error, OSError) else str(error)
+        why = reason_of(error) if isinstance(error, OSError) else str(error)
+        reason = f"the claim of {live.path} cannot be written: {why}"
         return Attempt(result=NotWritten(reason=reason), grip=grip)
     header = encode_header(live.session_id, grip.created_ms, ground.layout.root)
     data = b"".join((header, *grip.first_lines, *lines))

@@ -1,0 +1,21 @@
+"""Every command that a SessionActor takes from others."""
+
+from tenure.actors.session_ops import OpsCommand
+from tenure.actors.session_swap import SwapCommand
+from tenure.messages.compaction import Compact, SettlePasses, Uncompact
+from tenure.messages.handover import HandOverSession
+from tenure.messages.session import AppendEntries, CancelTurn, ParkSeat, SettleCalls, StartTurn
+
+SessionCommand = (
+    SwapCommand
+    | AppendEntries
+    | StartTurn
+    | CancelTurn
+    | SettleCalls
+    | SettlePasses
+    | ParkSeat
+    | HandOverSession
+    | Compact
+    | Uncompact
+    | OpsCommand
+)
