@@ -349,6 +349,13 @@ class ToolsWereLookedAt(msgspec.Struct, frozen=True):
 
 # --- pure helpers ------------------------------------------------------------------------
 
+TURNS_PER_EPOCH_MAX = 1_000_000
+"""Turn numbers are given out in ranges, one an epoch.
+
+Numbers of turns that wrote nothing are in no transcript: whoever has the session
+next does not know them, and a late stop for one must not meet a turn of theirs.
+"""
+
 
 def hold(state: Holding, message: Command, taken: Taken) -> State:
     return replace(state, held=(*state.held, Held(message, taken)))
@@ -364,13 +371,14 @@ def session_of(opened: Opened, last_turn: int) -> Session:
     Args:
         last_turn: the highest turn number that the seat gave out in this session.
     """
+    before = (opened.token.epoch - 1) * TURNS_PER_EPOCH_MAX
     return Session(
         token=opened.token,
         path=opened.path,
         leaf=opened.leaf,
         seq=opened.seq,
         entries=opened.entries,
-        last_turn=max(opened.last_turn, last_turn),
+        last_turn=max(opened.last_turn, last_turn, before),
         keys=opened.keys,
         damage=opened.damage,
     )

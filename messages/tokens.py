@@ -8,7 +8,11 @@ SessionId = NewType("SessionId", str)
 """Names a session for ever: the uuid in its transcript's header."""
 
 TurnId = NewType("TurnId", str)
-"""Names one turn: `<session id>/<n>`, where n counts the session's turns from 1."""
+"""Names one turn: `<session id>/<n>`.
+
+n grows by one from turn to turn, from 1, and by a leap at each new epoch: a number
+that was ever given out never comes again.
+"""
 
 RequestId = NewType("RequestId", str)
 """Names one open question to the user."""

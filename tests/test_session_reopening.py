@@ -3,7 +3,7 @@
 import pytest
 from steps import A, B, DrivenSession, token
 
-from tenure.actors.session_state import Waking
+from tenure.actors.session_state import TURNS_PER_EPOCH_MAX, Waking
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.bus import DeadlinePassed, OwnerStarted
 from tenure.messages.compaction import CompactionView, GetCompaction
@@ -79,9 +79,10 @@ def test_restarted_owner_opens_the_session_that_the_seat_had() -> None:
     assert session.wanted(OpenTranscript)[0].target == Again(session_id=A)
     session.load(session_id=A, epoch=2, last_turn=5)
     assert session.said(SessionChanged)[0].token == token(epoch=2)
-    assert session.sent(AttachSession) == [AttachSession(session_id=A, last_turn=5)]
-    assert session.forwarded(RunTurn)[0][0].turn_id == turn_id(A, 6)
-    assert session.forwarded(RunTurn)[0][1] == start
+    (attached,) = session.sent(AttachSession)
+    run, asker = session.forwarded(RunTurn)[0]
+    assert attached.last_turn >= 5
+    assert (run.turn_id, asker) == (turn_id(A, attached.last_turn + 1), start)
 
 
 def test_session_that_cannot_be_opened_again_leaves_the_seat_vacant_without_its_grants() -> None:
@@ -109,10 +110,21 @@ def test_turn_numbers_are_never_given_out_twice_in_a_seat() -> None:
         session.ask(StartTurn(text="go"))
     session.append("a")
     session.tell(TranscriptChanged(session_id=A, path="a.jsonl"))
-    session.load(session_id=A, epoch=2, last_turn=1)
+    session.load(session_id=A, last_turn=1)
     session.ask(StartTurn(text="go"))
     assert session.sent(RunTurn)[-1].turn_id == turn_id(A, 4)
     assert session.sent(AttachSession) == [AttachSession(session_id=A, last_turn=3)]
+
+
+@pytest.mark.witness("TURN-2")
+def test_turn_numbers_of_another_holder_are_never_given_out_again() -> None:
+    """Of turns that wrote nothing the transcript knows no numbers, and late stops may name them."""
+    session = woken()
+    session.tell(SeatRemembered(session_id=A))
+    session.load(session_id=A, epoch=3, last_turn=4)
+    session.ask(StartTurn(text="go"))
+    assert session.sent(RunTurn)[0].turn_id == turn_id(A, 2 * TURNS_PER_EPOCH_MAX + 1)
+    assert session.sent(AttachSession)[0].last_turn == 2 * TURNS_PER_EPOCH_MAX
 
 
 def test_commands_wait_in_order_while_the_session_is_opened_again() -> None:
