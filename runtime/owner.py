@@ -128,14 +128,19 @@ class Owner(pykka.Actor):
     def _drain(self) -> None:
         self._scheduled = False
         mailbox = self._mailbox
-        for _ in range(self._shell.drain_max):
-            if self.actor_stopped.is_set():
-                return
-            delivery = mailbox.take()
-            if delivery is None:
-                mailbox.fold()
-                return
-            self.on_receive(delivery)
+        try:
+            for _ in range(self._shell.drain_max):
+                if self.actor_stopped.is_set():
+                    return
+                delivery = mailbox.take()
+                if delivery is None:
+                    mailbox.fold()
+                    return
+                self.on_receive(delivery)
+        except BaseException:
+            # An observer raised.  Whoever waits behind this message must not wait for ever.
+            self.schedule()
+            raise
         self.schedule()
 
     def on_receive(self, message: Delivery) -> None:

@@ -66,6 +66,8 @@ class Running:
         self.local = LocalSocket(self) if socket else None
         self._draining = False
         self._changing: dict[str, asyncio.Event] = {}
+        self._leaving: dict[str, asyncio.Event] = {}
+        """By the names of seats that are being closed."""
         if trace_file is not None:
             observers = (*observers, Trace(trace_file.write))
         self.supervisor = Supervisor(
@@ -128,6 +130,7 @@ class Running:
             HostClosed: the host is closing.
         """
         async with self._alone(name):
+            await self._forget_lost(name)
             if self._draining:
                 raise HostClosed("the host is closing")
             return self.seats.get(name) or self._add(name, ask_host)
@@ -149,6 +152,8 @@ class Running:
             if self.local is not None:
                 await self.local.stop_listening()
             await asyncio.gather(*(self._remove(name, reason) for name in list(self.seats)))
+            for gone in list(self._leaving.values()):
+                await gone.wait()
             await self.supervisor.stop_all(reason)
         finally:
             self.bus.close()
@@ -159,13 +164,11 @@ class Running:
 
     async def _open_seat(self, name: str, opening: Command, ask_host: AskHost) -> Seat:
         async with self._alone(name):
-            if self._draining:
-                raise HostClosed("the host is closing")
             if self.local is not None:
                 await self.local.open()
-            if name in self.seats and not self.supervisor.has_seat(name):
-                # It was lost: its owners are gone, and a new one may take its place.
-                self.seats.pop(name).close()
+            await self._forget_lost(name)
+            if self._draining:
+                raise HostClosed("the host is closing")
             new = name not in self.seats
             seat = self._add(name, ask_host) if new else self.seats[name]
             reply = await seat.ask(opening)
@@ -181,17 +184,31 @@ class Running:
             self.supervisor.add(name, spec)
         return seat
 
+    async def _forget_lost(self, name: str) -> None:
+        """Where a seat was lost, a new one may take its name when its owners have ended."""
+        if name in self.seats and not self.supervisor.has_seat(name):
+            await self.supervisor.stop_seat(name, "it was lost")
+            lost = self.seats.pop(name, None)
+            if lost is not None:
+                lost.close()
+
     async def _remove(self, name: str, reason: str) -> None:
         seat = self.seats.pop(name, None)
-        if seat is not None:
-            seat.closing = True
+        if seat is None:
+            return
+        seat.closing = True
+        gone = self._leaving[name] = asyncio.Event()
+        try:
             drain = DrainTurn(cause="shutdown")
             await self.bus.ask_in_order(address_of(name, "turn"), drain, deadline_s=SHUTDOWN_S)
             # The turn told the approvals of its end; they say so before they go (APPROVE-6).
             approval = address_of(name, "approval")
             await self.bus.ask_in_order(approval, GetApprovals(), deadline_s=SHUTDOWN_S)
             await self.supervisor.stop_seat(name, reason)
+        finally:
             seat.close()
+            del self._leaving[name]
+            gone.set()
 
     @asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:

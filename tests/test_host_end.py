@@ -9,10 +9,11 @@ from toys import asynchronous, settle
 
 from tenure.messages.base import Event, Reply
 from tenure.messages.bus import OwnerStopped
-from tenure.messages.models import ModelEvent, ModelRequest
+from tenure.messages.models import ModelEvent, ModelRequest, ModelText
 from tenure.messages.session import SessionInUse, StartTurn
 from tenure.messages.turn import (
     GetTurn,
+    TurnEnded,
     TurnQueued,
 )
 from tenure.runtime.errors import HostClosed, Refused
@@ -269,7 +270,7 @@ async def test_host_shows_its_owners_dead_letters_and_quarantine() -> None:
         await host.seat()
         assert {view.owner for view in host.owners()} == owners_of("main")
         assert host.dead_letters == ()
-        assert host.quarantine == ()
+        assert list(host.quarantine) == []
         await lose(host, machine, "main/turn")
         assert {each.owner for each in host.quarantine} == {"main/turn"}
 
@@ -304,3 +305,46 @@ async def test_queued_prompt_says_so_in_its_reply() -> None:
         gate.set()
         await seat.wait_idle()
         assert last(await task).stop_reason == "end_turn"
+
+
+@pytest.mark.witness("BUS-1")
+@asynchronous
+async def test_close_of_the_host_waits_for_a_seat_that_is_being_closed() -> None:
+    machine = Machine()
+    _, answer = held()
+    host = await machine.host(answer).__aenter__()
+    everything = host.events()
+    task = await streaming(await host.seat())
+    closing_seat = asyncio.ensure_future(host.close_seat("main"))
+    await asyncio.sleep(0)
+    await host.close()
+    await closing_seat
+    assert (last(await task).stop_reason, last(await task).cause) == ("stopped", "shutdown")
+    ends = [each.event async for each in everything if isinstance(each.event, TurnEnded)]
+    assert [(end.stop_reason, end.cause) for end in ends] == [("stopped", "shutdown")]
+
+
+@asynchronous
+async def test_name_of_a_lost_seat_is_free_when_what_it_did_has_ended() -> None:
+    machine = Machine()
+    stopped = asyncio.Event()
+
+    async def slow_to_stop(request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        yield ModelText(text="One ")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await stopped.wait()
+
+    host = await Host.open("/root", leaves=machine.leaves(), model=slow_to_stop).__aenter__()
+    task = await streaming(await host.seat())
+    await lose(host, machine, "main/session")
+    opening = asyncio.ensure_future(host.seat())
+    await settle()
+    stopped.set()
+    for _ in range(3):
+        machine.clock.advance(EFFECTS_END_S)
+        await settle()
+    assert (await opening).token.session_id
+    assert last(await task).stop_reason in ("owner_lost", "session_lost")
+    await host.close()

@@ -590,3 +590,23 @@ async def test_owners_state_what_is_now_true_only_by_their_steps() -> None:
     replies = [await machine.ask(command) for command in commands]
     assert replies == [Noted(before=(), incarnation=1), Noted(before=("a",), incarnation=1)]
     assert await machine.ask(DoWork(texts=())) == Kept(text="begun")
+
+
+@asynchronous
+async def test_owner_goes_on_with_its_mail_when_an_observer_raises() -> None:
+    class Bad:
+        def stepped(self, *args: object) -> None:
+            if any(isinstance(arg, Note) and arg.text == "bad" for arg in args):
+                raise ZeroDivisionError
+
+        raised = published = effect_started = effect_ended = stepped
+
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, what: told.append(type(what["exception"]).__name__)
+    )
+    machine = Machine(observers=(Bad(),))
+    for text in ("1", "bad", "2", "3"):
+        machine.bus.tell(FIRST, Note(text=text))
+    assert await machine.noted() == ("1", "bad", "2", "3")
+    assert told == ["ZeroDivisionError"]
