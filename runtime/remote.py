@@ -25,7 +25,7 @@ from tenure.messages.approval import (
 )
 from tenure.messages.base import Command, Event, Refusal, Reply
 from tenure.messages.bus import DeadlinePassed, EventsMissed, OwnerStopped, Published
-from tenure.messages.remote import BadRequest, Hello
+from tenure.messages.remote import LINE_TO_HOST_BYTES_MAX, BadRequest, Hello
 from tenure.messages.session import GetSession, SessionView
 from tenure.messages.tokens import RequestId, SessionId
 from tenure.runtime.doors.leaves import Leaves, system_leaves
@@ -132,18 +132,17 @@ class RemoteHost:
         if self._over:
             return OwnerStopped(begun=False, reason=self._over)
         number = next(self._numbers)
+        line = _request(command, {"id": number, "seat": seat, "ask": command})
+        if len(line) > LINE_TO_HOST_BYTES_MAX:
+            return BadRequest(reason=f"the command has {len(line):,} bytes, too many for a line")
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._asks[number] = future
         try:
             async with asyncio.timeout(_patience(command, deadline_s)):
-                await self._send({"id": number, "seat": seat, "ask": command})
+                await self._write(line)
                 return await future
         except TimeoutError:
             return DeadlinePassed(begun=True)
-        except NotJson as error:
-            raise ValueError(
-                f"{type(command).__name__} cannot be written as JSON: {error}"
-            ) from None
         except OSError:
             return OwnerStopped(begun=True, reason="the connection to the host broke")
         finally:
@@ -203,7 +202,9 @@ class RemoteHost:
     # --- lines ---------------------------------------------------------------------------------
 
     async def _send(self, value: dict[str, Any]) -> None:
-        line = line_of(value)
+        await self._write(line_of(value))
+
+    async def _write(self, line: bytes) -> None:
         async with self._one_line:
             if self._over:
                 raise BrokenPipeError(self._over)
@@ -260,6 +261,14 @@ class RemoteHost:
 
 def _nothing(subscription: Subscription) -> None:
     """A remote reader is known to nobody but its connection."""
+
+
+def _request(command: Command, request: dict[str, Any]) -> bytes:
+    try:
+        return line_of(request)
+    except NotJson as error:
+        name = type(command).__name__
+        raise ValueError(f"{name} cannot be written as JSON: {error}") from None
 
 
 def _patience(command: Command, deadline_s: Deadline) -> float | None:

@@ -7,8 +7,9 @@ in time ends its connection.  Owners never wait for a client.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -41,6 +42,8 @@ REQUESTS_MAX = 64
 WRITE_DEADLINE_S = 10.0
 """How long a client may leave a piece of a line unread."""
 PIECE_BYTES = 256 * 1024
+DROPPED_BYTES_MAX = 16 * 1024 * 1024
+"""Of a line that is too long, before its connection is ended in its middle."""
 FAREWELL_S = 1.0
 """How long a closing host waits for its clients to read their last lines."""
 
@@ -135,6 +138,7 @@ class _Client:
         except LineTooLong as error:
             with suppress(OSError):
                 await self.refuse(None, BadRequest(reason=str(error)))
+                await self._hear_out()
         except OSError:
             pass  # it is gone, or does not read
         finally:
@@ -146,6 +150,13 @@ class _Client:
             async with asyncio.timeout(within_s):
                 await self._finish()
         await self._connection.close()
+
+    async def _hear_out(self) -> None:
+        """Drop the rest of a line that is too long: a reset would take our answer with it."""
+        dropped = 0
+        async with asyncio.timeout(FAREWELL_S):
+            while dropped < DROPPED_BYTES_MAX and (data := await self._connection.read()):
+                dropped += len(data)
 
     async def refuse(self, number: int | None, why: Refusal) -> None:
         await self._send({"id": number, "error": why})
@@ -183,7 +194,7 @@ class _Client:
         except DECODE_ERRORS as error:
             await self.refuse(request.id, BadRequest(reason=str(error)))
         else:
-            self._begin(request.id, self._ask(request.id, command, request.seat))
+            self._begin(request.id, partial(self._ask, request.id, command, request.seat))
 
     async def _ask(self, number: int, command: Command, seat: str) -> None:
         try:
@@ -210,7 +221,7 @@ class _Client:
             await self.refuse(number, BadRequest(reason=reason))
             return
         self._streams[number] = subscription
-        self._begin(number, self._tell_events(number, subscription))
+        self._begin(number, partial(self._tell_events, number, subscription))
 
     async def _tell_events(self, number: int, subscription: Subscription) -> None:
         async for published in subscription:
@@ -226,20 +237,19 @@ class _Client:
 
     # --- tasks and lines -------------------------------------------------------------------------
 
-    def _begin(self, number: int, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, number: int, work: Callable[[], Awaitable[None]]) -> None:
         task = asyncio.get_running_loop().create_task(self._whole(work))
         self._requests[number] = task
-        task.add_done_callback(lambda task: self._ended(number, work))
+        task.add_done_callback(lambda task: self._ended(number))
 
-    async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _whole(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            await work()
         except OSError:
             await self._connection.close()  # who does not read is not served any more
 
-    def _ended(self, number: int, work: Coroutine[Any, Any, None]) -> None:
+    def _ended(self, number: int) -> None:
         """Also where the task was cancelled before its first step."""
-        work.close()
         del self._requests[number]
         subscription = self._streams.pop(number, None)
         if subscription is not None:

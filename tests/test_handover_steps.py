@@ -55,6 +55,7 @@ def closed(session: DrivenSession, session_id: SessionId = A) -> None:
     session.tell(TranscriptClosed(session_id=session_id))
 
 
+@pytest.mark.witness("SESSION-5")
 def test_session_is_let_go_of_only_when_the_turn_has_ended_and_its_last_entry_is_durable() -> None:
     session = DrivenSession()
     asker = session.ask(HAND_OVER)

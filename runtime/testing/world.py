@@ -189,6 +189,7 @@ class World:
         approve: Approve | None = None,
         tools: Sequence[AnyTool] = (),
         settings: Mapping[str, object] | None = None,
+        socket: bool = False,
     ) -> SimHost:
         """A host in a new process; see `Host.open` for the arguments."""
 
@@ -202,6 +203,7 @@ class World:
                 leaves=leaves,
                 observers=(observer,),
                 drain_max=DRAIN_MAX,
+                socket=socket,
             )
 
         host = SimHost(self, name, open_host)

@@ -46,7 +46,11 @@ class Follower:
         except FileNotFoundError:
             return ()
         try:
-            return tuple(self._views(self._new_lines(file)))
+            while lines := self._new_lines(file):
+                views = tuple(self._views(lines))
+                if views:
+                    return views
+            return ()
         finally:
             close_quietly(file)
 
