@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tenure.runtime.cli.approving import Desk, decide_with
+from tenure.runtime.cli.chat_sessions import HELP as SESSIONS_HELP
+from tenure.runtime.cli.chat_sessions import session_command
 from tenure.runtime.cli.compacting import compact, uncompact
 from tenure.runtime.cli.hosting import SaidNo, open_seat, session_of, tell_opening
 from tenure.runtime.cli.listing import print_sessions
@@ -20,7 +22,7 @@ from tenure.runtime.seat import Seat
 LINES_WAITING_MAX = 1_000
 """Lines typed ahead of the turns; further ones are read when these are done."""
 
-HELP = """\
+HELP = f"""\
 /stop         stop the running turn (as Ctrl-C does)
 /new          start a new session
 /open ID      open another session; the first characters of its id do
@@ -28,6 +30,7 @@ HELP = """\
               behind it is for the summary
 /uncompact    take the last compaction back, while nothing follows it
 /sessions     list the sessions
+{SESSIONS_HELP}
 /help         show this
 /quit         leave (as does the end of the input)
 
@@ -173,12 +176,16 @@ class Chat:
                     self._screen.note("/open needs the id of a session; /sessions lists them")
                 case "/help", "":
                     self._screen.note(HELP)
-                case _:
-                    self._screen.note(f"{line.strip()!r} is no command; /help lists them")
+                case _, text:
+                    at = (self._host, self._seat, self._screen)
+                    if not await session_command(word, text, *at):
+                        self._screen.note(f"{line.strip()!r} is no command; /help lists them")
         except Refused as refused:
             self._screen.refusal(refused.reply)
         except SaidNo as said:
             self._screen.refusal(said.no)
+        except OSError as error:
+            self._screen.note(f"{error.filename or word}: {error.strerror or error}")
 
     def _hint(self) -> None:
         self._screen.note("\nCtrl-C again, or /quit, leaves")

@@ -1,7 +1,6 @@
 """What the commands do that only look at sessions."""
 
 import os
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
@@ -65,7 +64,7 @@ async def export_session(
         if folder is None:
             print_text(document.text)
         else:
-            print_text(_write(document, folder) + "\n")
+            print_text(write_document(document, folder) + "\n")
         return EXIT_DONE
 
     return await with_session(root, text, "text", export)
@@ -120,8 +119,12 @@ def print_report(report: Verification) -> None:
         print_text(f"  line {problem.line}: {problem.kind}: {problem.text}\n")
 
 
-def _write(document: Exported, folder: str) -> str:
-    """Put the document into a folder; never over another file."""
+def write_document(document: Exported, folder: str) -> str:
+    """Put the document into a folder, never over another file; gives its path.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
     stem, dot, suffix = document.file_name.rpartition(".")
     path, number = os.path.join(folder, document.file_name), 1
     while True:
@@ -131,8 +134,5 @@ def _write(document: Exported, folder: str) -> str:
         except FileExistsError:
             number += 1
             path = os.path.join(folder, f"{stem}-{number}{dot}{suffix}")
-        except OSError as error:
-            print_note(f"tenure: {path}: {error.strerror}")
-            sys.exit(EXIT_FAILED)
         else:
             return path

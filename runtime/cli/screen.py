@@ -27,7 +27,21 @@ from tenure.runtime.doors.transcripts.codec import portable
 VALUE_CHARS_MAX = 80
 RESULT_CHARS_MAX = 160
 
-No = Refusal | SessionAmbiguous
+
+class NoEntry(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """No entry, or more than one, begins like this."""
+
+    text: str
+    candidates: tuple[str, ...] = ()
+
+    @property
+    def remedy(self) -> str:
+        if self.candidates:
+            return f"{self.text!r} may be any of {len(self.candidates)} entries; write more of it"
+        return f"no entry begins with {self.text!r}; `tenure sessions tree` lists them"
+
+
+No = Refusal | SessionAmbiguous | NoEntry
 """What says no, and has a `remedy`."""
 
 _WHY_ENDED = {
@@ -111,7 +125,7 @@ class TextScreen:
 
     def refusal(self, no: No) -> None:
         self.note(no.remedy)
-        if isinstance(no, SessionAmbiguous):
+        if isinstance(no, SessionAmbiguous | NoEntry):
             for candidate in no.candidates:
                 self.note(f"  {candidate}")
 

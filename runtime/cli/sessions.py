@@ -6,6 +6,7 @@ import click
 
 from tenure.runtime.cli.options import json_option, root_option, workspace
 from tenure.runtime.cli.remote import follow, handover
+from tenure.runtime.cli.sessions_changing import changing_commands
 
 
 @click.group("sessions")
@@ -120,3 +121,7 @@ def verify(session: str, root: str | None, as_json: bool) -> None:
 
     form = "json" if as_json else "text"
     launch(lambda interrupts: verify_session(workspace(root), session, form))
+
+
+for each in changing_commands:
+    command.add_command(each)
