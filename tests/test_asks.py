@@ -209,6 +209,34 @@ async def test_cancel_of_an_asker_whose_message_was_begun_undoes_nothing() -> No
     assert machine.dead() == [("Kept", "late_reply")]
 
 
+@pytest.mark.parametrize("way", ["answer", "owner ended", "host closed", "deadline"])
+@asynchronous
+async def test_asker_that_was_cancelled_a_moment_ago_disturbs_nobody_who_answers(way: str) -> None:
+    late: list[Reply] = []
+    clock = ManualClock()
+    asks = Asks(clock, lambda to, reply: late.append(reply))
+    gone: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    stays: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    ids = [asks.open(future.set_result, "owner", 1.0) for future in (gone, stays)]
+    gone.cancel()  # its task has not been resumed, and has not dropped the ask
+    match way:
+        case "answer":
+            for ask_id in ids:
+                asks.answer(ask_id, Kept(text="x"))
+            assert late == [Kept(text="x")]
+        case "owner ended":
+            asks.owner_ended("owner", "stopped", waiting=True)
+        case "host closed":
+            asks.close()
+        case "deadline":
+            await settle()
+            clock.advance(2)
+            await settle()
+    assert await stays
+    assert len(asks) == 0
+    asks.close()
+
+
 # --- the owner goes ------------------------------------------------------------------------
 
 
@@ -353,6 +381,17 @@ async def test_forward_to_an_owner_that_dies_or_is_gone_is_answered() -> None:
     assert isinstance(gone, OwnerStopped)
     assert not gone.begun
     assert machine.dead() == []
+
+
+@pytest.mark.witness("BUS-1")
+@asynchronous
+async def test_forwarded_message_that_the_other_owner_never_took_was_not_begun() -> None:
+    machine = Machine()
+    await machine.away(OTHER)
+    asking = machine.asking(RelayForward(to="turn", message=Note(text="x")))
+    await settle()
+    await machine.supervisor.stop(OTHER, "closed")
+    assert await asking == OwnerStopped(begun=False, reason="closed")
 
 
 @pytest.mark.witness("BUS-1")

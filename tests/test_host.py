@@ -130,6 +130,7 @@ async def test_close_may_be_called_by_many_and_all_wait_for_its_end() -> None:
     host = await machine.host(answer).__aenter__()
     task = await streaming(await host.seat())
     closes = [asyncio.ensure_future(host.close()) for _ in range(3)]
+    await asyncio.sleep(0)
     closes[0].cancel()
     await asyncio.gather(*closes[1:])
     assert task.done() or last(await task).stop_reason == "stopped"

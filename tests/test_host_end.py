@@ -8,7 +8,7 @@ from host_world import Machine, broken, events_of, held, last, lose, owners_of, 
 from toys import asynchronous, settle
 
 from tenure.messages.base import Event, Reply
-from tenure.messages.bus import OwnerStopped
+from tenure.messages.bus import OwnerLost, OwnerStopped
 from tenure.messages.models import ModelEvent, ModelRequest, ModelText
 from tenure.messages.session import SessionInUse, StartTurn
 from tenure.messages.turn import (
@@ -322,6 +322,16 @@ async def test_close_of_the_host_waits_for_a_seat_that_is_being_closed() -> None
     assert (last(await task).stop_reason, last(await task).cause) == ("stopped", "shutdown")
     ends = [each.event async for each in everything if isinstance(each.event, TurnEnded)]
     assert [(end.stop_reason, end.cause) for end in ends] == [("stopped", "shutdown")]
+
+
+@pytest.mark.witness("BUS-1")
+@asynchronous
+async def test_readers_of_a_seat_end_when_it_is_closed() -> None:
+    async with Machine().host() as host:
+        await host.seat()
+        reader = host._alive().bus.subscribe(seat="main")
+        await host.close_seat("main")
+        assert {type(each.event) async for each in reader} == {OwnerLost}
 
 
 @asynchronous
