@@ -56,7 +56,10 @@ def reopen(step: Step[Live], held: tuple[Held, ...]) -> Step[State]:
 
 def unpark(state: Parked, held: tuple[Held, ...]) -> Step[State]:
     """A command for a parked seat opens its session again."""
-    return reopen(Step(Live(state.session, Quiet())), held)
+    token = state.session.token
+    reopening = Reopening(token.session_id, state.session.last_turn, held)
+    again = Again(session_id=token.session_id, epoch=token.epoch)
+    return Step[State](reopening).do(OpenTranscript(target=again))
 
 
 def on_reopened(state: Reopening, opened: Opened) -> Resume:

@@ -68,6 +68,8 @@ class Again(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The session that this seat had: after a restart, a park, or a change outside."""
 
     session_id: SessionId
+    epoch: int = 0
+    """Of the seat that parked it: kept where nobody had the session meanwhile.  0 for the next."""
 
 
 class Rewind(msgspec.Struct, frozen=True, kw_only=True, tag=True):

@@ -512,3 +512,18 @@ def test_parked_session_that_another_host_took_leaves_the_seat_vacant_and_usable
         assert opened.token.session_id != here
         s.run("go")
         assert len(s.said(TurnStarted)) == 2
+
+
+@pytest.mark.witness("SESSION-2")
+def test_parked_session_that_another_host_had_and_parked_is_at_an_epoch_of_its_own() -> None:
+    """Else a late writer of the other host would be taken for one of this seat."""
+    with seated("one", "two") as s:
+        s.run("first")
+        mine = s.seat.token
+        s.do(s.seat.park())
+        second = s.world.host("b", model=Scripted(["b"]))
+        theirs = s.world.run(second.seat("main", mine.session_id)).token
+        s.world.run(second.close())
+        s.run("second")
+        assert mine.epoch < theirs.epoch < s.seat.token.epoch
+        assert append(s, "late", theirs) == Stale(current=s.seat.token)

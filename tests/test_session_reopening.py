@@ -156,7 +156,7 @@ def test_idle_seat_lets_its_session_go_and_its_next_command_opens_it_again() -> 
     assert isinstance(view, SessionView)
     assert (view.state, view.token) == ("parked", token())
     append = session.append("a")
-    assert session.wanted(OpenTranscript)[0].target == Again(session_id=A)
+    assert session.wanted(OpenTranscript)[0].target == Again(session_id=A, epoch=1)
     session.load(session_id=A)
     session.written()
     assert isinstance(session.reply_to(append), Appended)

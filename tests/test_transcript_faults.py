@@ -192,7 +192,7 @@ def test_failed_creation_can_be_tried_again_by_a_seat_that_was_parked_meanwhile(
     assert isinstance(seat.append(user("one")), RecordsRefused)
     machine.disk.before = None
     seat.close()
-    assert seat.open(Again(session_id=seat.id)) == first
+    assert seat.open(Again(session_id=seat.id, epoch=1)) == first
     assert isinstance(seat.append(user("two")), RecordsAppended)
     assert reopened(machine, seat).texts() == ["user: two"]
 

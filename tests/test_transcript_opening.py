@@ -74,9 +74,20 @@ def test_new_session_that_was_closed_unwritten_is_the_same_again(machine):
     seat = machine.seat()
     first = seat.open(Fresh(name="Plans"))
     seat.close()
-    assert seat.open(Again(session_id=first.token.session_id)) == first
+    assert seat.open(Again(session_id=seat.id, epoch=1)) == first
     seat.append(user("one"))
     assert len(machine.lines(first.path)) == 3
+
+
+def test_new_session_whose_seat_forgot_its_epoch_moves_to_the_next(machine):
+    seat = machine.seat()
+    path = seat.open(Fresh(name="Plans")).path
+    seat.close()
+    assert seat.open(Again(session_id=seat.id)).token.epoch == 2
+    seat.append(user("one"))
+    assert len(machine.lines(path)) == 3
+    seat.close()
+    assert seat.open(ById(session_id=seat.id)).token.epoch == 3
 
 
 # --- epochs and claims -------------------------------------------------------------------
@@ -95,10 +106,12 @@ def test_parked_session_keeps_its_epoch_when_nothing_was_touched(machine):
     seat.open(Fresh())
     seat.append(user("one"))
     seat.close()
-    assert seat.open(Again(session_id=seat.id)).token.epoch == 1
+    assert seat.open(Again(session_id=seat.id, epoch=1)).token.epoch == 1
     seat.append(user("two"))
     seat.close()
-    assert seat.open(Again(session_id=seat.id)).token.epoch == 1
+    assert seat.open(Again(session_id=seat.id, epoch=1)).token.epoch == 1
+    seat.close()
+    assert seat.open(Again(session_id=seat.id)).token.epoch == 2
 
 
 @pytest.mark.parametrize("change", ["grown", "shortened", "replaced"])
@@ -116,7 +129,7 @@ def test_parked_session_moves_its_epoch_when_its_file_changed(machine, change):
         case "replaced":
             machine.disk.put(f"{path}.copy", data)
             seat.leaves.files.rename(f"{path}.copy", path)
-    assert seat.open(Again(session_id=seat.id)).token.epoch == 2
+    assert seat.open(Again(session_id=seat.id, epoch=1)).token.epoch == 2
 
 
 def test_parked_session_moves_its_epoch_when_another_had_it(machine):
@@ -125,15 +138,16 @@ def test_parked_session_moves_its_epoch_when_another_had_it(machine):
     seat.append(user("one"))
     seat.close()
     other = machine.seat("other")
-    other.open(ById(session_id=seat.id))
+    assert other.open(ById(session_id=seat.id)).token.epoch == 2
     other.close()
-    assert seat.open(Again(session_id=seat.id)).token.epoch == 2
+    # The other has parked it as it found it: its epoch is not ours to take.
+    assert seat.open(Again(session_id=seat.id, epoch=1)).token.epoch == 3
 
 
 def test_session_of_a_holder_that_did_not_park_moves_its_epoch(machine):
     seat = written(machine, user("one"))
     other = machine.seat()
-    assert other.open(Again(session_id=seat.id)).token.epoch == 2
+    assert other.open(Again(session_id=seat.id, epoch=1)).token.epoch == 2
 
 
 def test_lost_claim_record_costs_no_epoch(machine):

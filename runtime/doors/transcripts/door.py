@@ -49,7 +49,7 @@ from tenure.runtime.doors.transcripts.ground import Ground
 from tenure.runtime.doors.transcripts.layout import Layout
 from tenure.runtime.doors.transcripts.live import LiveTranscript, Planned
 from tenure.runtime.doors.transcripts.newest import open_newest
-from tenure.runtime.doors.transcripts.opening import EpochRule, NotOpened, Opening, open_session
+from tenure.runtime.doors.transcripts.opening import NotOpened, Opening, open_session
 from tenure.runtime.doors.transcripts.passes import last_compaction
 from tenure.runtime.doors.transcripts.seats import forget_seat, read_seat, write_seat
 from tenure.runtime.doors.transcripts.storage import (
@@ -148,9 +148,9 @@ class Transcripts:
             case Fresh(name=name):
                 return self._planned(seat, name)
             case ById(session_id=session_id):
-                return await self._open_id(seat, session_id, "next")
-            case Again(session_id=session_id):
-                return await self._open_again(seat, session_id)
+                return await self._open_id(seat, session_id, 0)
+            case Again(session_id=session_id, epoch=epoch):
+                return await self._open_again(seat, session_id, epoch)
             case Changed(session_id=session_id, change=change):
                 return self._changeable(seat, session_id, change)
             case Newest():
@@ -241,23 +241,25 @@ class Transcripts:
 
     # --- how -----------------------------------------------------------------------------------
 
-    async def _open_id(self, seat: str, session_id: SessionId, rule: EpochRule) -> Outcome:
+    async def _open_id(self, seat: str, session_id: SessionId, kept: int) -> Outcome:
         live = self._live.get(session_id)
         if live is not None:  # guard: SESSION-5
             holder = self._ground.claims.me()
             refusal = SessionInUse(session_id=session_id, holder=holder, seat=live.seat)
             return TranscriptNotOpened(refusal=refusal)
-        opened = await self._leaves.workers.run(open_session, self._ground, seat, session_id, rule)
+        opened = await self._leaves.workers.run(open_session, self._ground, seat, session_id, kept)
         return self._taken(opened)
 
-    async def _open_again(self, seat: str, session_id: SessionId) -> Outcome:
+    async def _open_again(self, seat: str, session_id: SessionId, epoch: int) -> Outcome:
         live = self.held(session_id, seat)
         if live is not None:
             await self._let_go(live, Dropped())
         unwritten = self._unwritten.get(seat)
         if unwritten is not None and unwritten.session_id == session_id:
+            if unwritten.epoch != epoch:
+                unwritten.epoch += 1
             return self._taken(Opening(self._unwritten.pop(seat), 0))
-        return await self._open_id(seat, session_id, "kept_if_parked")
+        return await self._open_id(seat, session_id, epoch)
 
     def _taken(self, opened: Opening | NotOpened) -> Outcome:
         if not isinstance(opened, Opening):

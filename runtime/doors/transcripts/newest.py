@@ -25,7 +25,7 @@ def open_newest(ground: Ground, seat: str) -> Opening | StorageFailed | None:
     for session_id, path in newest_first(files, paths):
         if session_id in ground.seats:
             continue
-        opened = open_path(ground, seat, session_id, path, "next")
+        opened = open_path(ground, seat, session_id, path, kept=0)
         if isinstance(opened, Opening):
             return opened
     return None

@@ -6,8 +6,6 @@ Nothing in here raises because of damage.  These functions block: they run in a
 worker.
 """
 
-from typing import Literal
-
 from tenure.messages.session import (
     SessionInUse,
     SessionNotFound,
@@ -34,9 +32,6 @@ from tenure.runtime.doors.transcripts.writing import release_claim, write_record
 
 NotOpened = SessionNotFound | SessionInUse | SessionUnreadable | StorageFailed
 
-EpochRule = Literal["next", "kept_if_parked"]
-"""kept_if_parked: the epoch stays where claim record and file are as their holder parked them."""
-
 
 class Opening:
     """A transcript that was opened, and how many calls were settled on the way."""
@@ -49,22 +44,27 @@ class Opening:
 
 
 def open_session(
-    ground: Ground, seat: str, session_id: SessionId, rule: EpochRule
+    ground: Ground, seat: str, session_id: SessionId, kept: int
 ) -> Opening | NotOpened:
-    """Open a session of this root by its id."""
+    """Open a session of this root by its id.
+
+    Args:
+        kept: the epoch at which this seat parked it, which stays where claim record and
+            file are as it left them; 0 for the next epoch in any case.
+    """
     try:
         path = ground.layout.find(ground.leaves.files, session_id)
     except OSError as error:
         return StorageFailed(path=ground.layout.sessions, reason=reason_of(error))
     if path is None:
         return SessionNotFound(session_id=session_id, searched=ground.layout.sessions)
-    return open_path(ground, seat, session_id, path, rule)
+    return open_path(ground, seat, session_id, path, kept)
 
 
 def open_path(
-    ground: Ground, seat: str, session_id: SessionId, path: str, rule: EpochRule
+    ground: Ground, seat: str, session_id: SessionId, path: str, kept: int
 ) -> Opening | NotOpened:
-    """Open a transcript whose path is known."""
+    """Open a transcript whose path is known; `kept` as in `open_session`."""
     try:
         taken = ground.claims.take(ground.layout.claim(session_id))
     except OSError as error:
@@ -75,7 +75,7 @@ def open_path(
     ground.seats[session_id] = seat
     opening: Opening | NotOpened | None = None
     try:
-        opening = _open_claimed(ground, seat, session_id, path, taken, rule)
+        opening = _open_claimed(ground, seat, session_id, path, taken, kept)
     except Unreadable as problem:
         opening = SessionUnreadable(path=path, reason=str(problem))
     except OSError as error:
@@ -93,7 +93,7 @@ def _open_claimed(
     session_id: SessionId,
     path: str,
     claim: HeldClaim,
-    rule: EpochRule,
+    kept: int,
 ) -> Opening:
     files = ground.leaves.files
     path = files.real_path(path)
@@ -102,7 +102,7 @@ def _open_claimed(
         found = scan(data, claim_epoch=claim.record.epoch if claim.record else None)
         if found.header.id != session_id:
             raise Unreadable(f"its header names the session {found.header.id!r}")
-        epoch = _next_epoch(claim, found, file.mark, rule)
+        epoch = _next_epoch(claim, found, file.mark, kept)
         claim.write(ClaimRecord(epoch=epoch, holder=ground.claims.me()))
         file = made_whole(ground, session_id, file, data, found)
         live = LiveTranscript(seat, session_id, epoch, path, Claimed(claim=claim, file=file))
@@ -129,11 +129,12 @@ def _read_whole(ground: Ground, path: str) -> tuple[TranscriptFile, bytes]:
         raise
 
 
-def _next_epoch(claim: HeldClaim, found: Scan, mark: FileMark, rule: EpochRule) -> int:
+def _next_epoch(claim: HeldClaim, found: Scan, mark: FileMark, kept: int) -> int:
     record = claim.record
     highest = max(record.epoch if record else 0, found.epoch_max)
     untouched = record is not None and record.parked == mark and record.epoch == highest
-    return highest if untouched and rule == "kept_if_parked" else highest + 1
+    # Whoever had it meanwhile moved the epoch, and may have parked it, too.
+    return highest if untouched and highest == kept else highest + 1
 
 
 def _settle_while_opening(ground: Ground, live: LiveTranscript) -> int:

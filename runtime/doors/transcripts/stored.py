@@ -33,7 +33,7 @@ def rename_stored(
     ground: Ground, session_id: SessionId, name: str
 ) -> Appended | NotOpened | AppendFailed | AppendUnknown | ChangedOutside:
     """Append a name."""
-    opened = open_session(ground, FOR_THE_MOMENT, session_id, "next")
+    opened = open_session(ground, FOR_THE_MOMENT, session_id, kept=0)
     if not isinstance(opened, Opening):
         return opened
     live = opened.live
@@ -47,7 +47,7 @@ def rewrite_stored(
     ground: Ground, session_id: SessionId, rewrite: Rewrite
 ) -> SessionRewritten | NotOpened | NotAltered:
     """Replace the file."""
-    opened = open_session(ground, FOR_THE_MOMENT, session_id, "next")
+    opened = open_session(ground, FOR_THE_MOMENT, session_id, kept=0)
     if not isinstance(opened, Opening):
         return opened
     live = opened.live
