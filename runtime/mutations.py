@@ -103,6 +103,35 @@ MUTATIONS: tuple[Mutation, ...] = (
         ),
     ),
     Mutation(
+        invariant="SESSION-1",
+        name="a rewind is done at once, beside the turn that runs",
+        file="actors/session_ops.py",
+        before=(
+            "            return load(live, Changed(session_id=here.session_id, change=change), taken)\n"
+        ),
+        after=(
+            "            from tenure.messages.transcripts import AlterTranscript\n"
+            "            return Step[State](live).do(AlterTranscript(token=here, change=change))\n"
+        ),
+    ),
+    Mutation(
+        invariant="SESSION-4",
+        name="a change of the session that fails leaves the queue held",
+        file="actors/session_swap.py",
+        before='return _as_before(state, step.tell("turn", AbandonDrain()))',
+        after="return _as_before(state, step)",
+    ),
+    Mutation(
+        invariant="SESSION-8",
+        name="listing writes its cache",
+        file="runtime/doors/transcripts/catalogue.py",
+        before="        self._known = known\n",
+        after=(
+            "        self._known = known\n"
+            '        self._files.open(f"{self.layout.cache}.new", "create").close()\n'
+        ),
+    ),
+    Mutation(
         invariant="SUP-1",
         name="a new incarnation begins with the state of the dead one",
         file="runtime/supervisor.py",

@@ -62,6 +62,7 @@ def test_session_that_was_moved_back_and_deleted_again_is_kept_twice(machine):
     assert machine.content(first.kept_at) == machine.content(second.kept_at)
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_session_that_another_process_has_open_is_not_deleted(machine):
     seat = machine.seat(host="holder")
     path = seat.open(Fresh()).path

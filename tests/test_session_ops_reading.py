@@ -144,6 +144,7 @@ def test_damaged_or_missing_cache_changes_nothing(machine, damage):
     assert cached(machine) == (without, 1)
 
 
+@pytest.mark.witness("CLAIM-1")
 def test_cache_that_another_process_writes_is_left_to_it(machine):
     closed_session(machine, "one")
     ground = ground_of(machine.disk, "first")

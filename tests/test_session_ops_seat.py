@@ -182,6 +182,7 @@ async def test_two_forks_at_once_are_two_sessions() -> None:
         assert len(await host.sessions.list()) == 3
 
 
+@pytest.mark.witness("SESSION-5")
 @asynchronous
 async def test_sessions_of_other_seats_and_processes_are_in_use() -> None:
     machine = Machine()
@@ -250,6 +251,7 @@ async def test_redaction_of_the_active_session_reaches_the_model_and_the_file() 
         await assert_sound(host)
 
 
+@pytest.mark.witness("SESSION-3")
 @asynchronous
 async def test_file_that_another_program_changed_is_not_rewritten() -> None:
     machine = Machine()
