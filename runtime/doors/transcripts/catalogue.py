@@ -20,6 +20,7 @@ from tenure.runtime.doors.transcripts.dialects import Unreadable
 from tenure.runtime.doors.transcripts.layout import Layout
 from tenure.runtime.doors.transcripts.scan import Scan, scan
 from tenure.runtime.doors.transcripts.storage import read_all, reason_of
+from tenure.runtime.doors.transcripts.titles import without_preamble
 from tenure.runtime.doors.transcripts.tree import ROOT
 
 FIRST_TEXT_CHARACTERS_MAX = 200
@@ -191,7 +192,8 @@ def _first_text(found: Scan) -> str:
     for head, line in zip(found.tree.heads, found.tree.lines, strict=True):
         if head.message is not None and head.message.role == "user":
             message = message_at(head, line)
-            text = " ".join(text_of(message).split()) if message is not None else ""
+            text = without_preamble(text_of(message)) if message is not None else ""
+            text = " ".join(text.split())
             if text:
                 return shortened(text, FIRST_TEXT_CHARACTERS_MAX)
     return ""

@@ -21,13 +21,13 @@ from tenure.messages.content import (
 from tenure.runtime.doors.transcripts.catalogue import SessionSnapshot, shortened
 from tenure.runtime.doors.transcripts.codec import iso_time, portable
 from tenure.runtime.doors.transcripts.scan import loose_fields
+from tenure.runtime.doors.transcripts.titles import auto_title, without_preamble
 
 Form = Literal["markdown", "json"]
 
 TITLE_CHARS_MAX = 80
 VALUE_CHARS_MAX = 200
 
-_PREAMBLE = re.compile(r"\A\s*<context>.*?</context>\s*", re.DOTALL)
 _SUMMARY = re.compile(
     r"\A<(conversation|branch)-summary>\n(?P<text>.*)\n</\1-summary>\Z", re.DOTALL
 )
@@ -70,15 +70,9 @@ def export_session(
 
 
 def title_of(snapshot: SessionSnapshot) -> str:
-    """The session's name, else its first words."""
+    """The session's name, else the beginning of its first prompt."""
     summary = snapshot.summary
-    first = " ".join(without_preamble(summary.first_text).split())
-    return shortened(summary.name or first or "Session", TITLE_CHARS_MAX)
-
-
-def without_preamble(text: str) -> str:
-    """A prompt without the context that a host put before it."""
-    return _PREAMBLE.sub("", text, count=1)
+    return shortened(summary.name or auto_title(summary.first_text) or "Session", TITLE_CHARS_MAX)
 
 
 def _file_name(title: str) -> str:
