@@ -153,7 +153,7 @@ def test_search_and_export_show_what_was_said_and_write_nothing_here(tmp_path: P
     assert invoke("sessions", "search", "never", "--root", str(root)).stdout == ""
     session = ids_of(root)[0]
     text = invoke("sessions", "export", session, "--root", str(root)).stdout
-    assert text.startswith('---\ntitle: "help, heron"\n')
+    assert text.startswith('---\ntitle: "Help, heron"\n')
     document = invoke("sessions", "export", session, "--json", "--root", str(root)).stdout
     assert json.loads(document)["session"] == session
     for _ in range(2):
