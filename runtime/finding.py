@@ -23,7 +23,7 @@ from tenure.runtime.errors import Refused, StrangeHost
 from tenure.runtime.lines import DECODE_ERRORS, LineTooLong, lines_of, message_of
 from tenure.runtime.remote import RemoteHost
 
-GREETING_DEADLINE_S = 3.0
+GREETING_DEADLINE_S = 2.0
 """A host that runs greets at once; one that is stopped never does."""
 ASKED_AT_ONCE_MAX = 16
 """Hosts that are greeted at the same time."""

@@ -55,6 +55,11 @@ class SyncHost:
         seat = self._running().call(self._host.seat, name, session)
         return SyncSeat(seat, self._running)
 
+    def take_over(self, session: str, seat: str = "main") -> "SyncSeat":
+        """See `Host.take_over`."""
+        taken = self._running().call(self._host.take_over, session, seat)
+        return SyncSeat(taken, self._running)
+
     def sessions(self) -> "tuple[SessionSummary, ...]":
         """The sessions of the root, the newest first."""
         return self._running().call(self._host.sessions.list)

@@ -265,7 +265,8 @@ class _Client:
         tasks = list(self._requests.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:  # of nothing, `gather` would ask for a loop that may be gone
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _send(self, value: dict[str, Any]) -> None:
         await self._write(line_of(value))

@@ -74,6 +74,15 @@ def test_session_is_handed_over_in_the_middle_of_a_stream(tmp_path: Path) -> Non
     assert partial.startswith("word0 "), "what had been said is written before it is let go of"
 
 
+def test_script_takes_a_session_over(tmp_path: Path) -> None:
+    with (
+        holding(tmp_path, "idle") as holder,
+        Host.open_sync(str(tmp_path)) as host,
+    ):
+        assert host.take_over(holder.session).name == "main"
+        holder.until("SessionHandedOver")
+
+
 def test_tool_that_does_not_stop_makes_the_handover_pending_until_it_ends(tmp_path: Path) -> None:
     with holding(tmp_path, "tool") as holder:
         holder.until("ToolCallStarted")
