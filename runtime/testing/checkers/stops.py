@@ -38,6 +38,8 @@ class _Seat(msgspec.Struct):
     drained: str = ""
     """The cause of a drain that is not over."""
     stops: dict[AskId, StopTurn | StopActiveTurn] = {}
+    starts: dict[AskId, RunTurn] = {}
+    """Starts without an answer: a restarted owner holds them for a while."""
 
 
 class Stops(Checker):
@@ -73,8 +75,9 @@ class Stops(Checker):
             stop = seat.stops.pop(asker, None)
             if stop is not None:
                 self._answered(host, seat, stop, reply)
-            if isinstance(reply, TurnQueued) and isinstance(message, RunTurn):
-                seat.queue.append((message.turn_id, message.text))
+            start = seat.starts.pop(asker, None)
+            if isinstance(reply, TurnQueued) and start is not None:
+                seat.queue.append((start.turn_id, start.text))
         for event in step.events:
             match event:
                 case TurnStarted(turn_id=turn_id):
@@ -102,10 +105,15 @@ class Stops(Checker):
                     seat.stops[taken.asker] = message
             case DrainTurn(cause=cause):
                 seat.drained = cause
-                for turn in (seat.running, seat.preparing, *(turn for turn, _ in seat.queue)):
+                waiting = [turn for turn, _ in seat.queue]
+                waiting += [start.turn_id for start in seat.starts.values()]
+                for turn in (seat.running, seat.preparing, *waiting):
                     seat.may_end.setdefault(turn, set()).add(cause)
-            case RunTurn(turn_id=turn_id) if seat.drained:
-                seat.may_end.setdefault(turn_id, set()).add(seat.drained)
+            case RunTurn(turn_id=turn_id):
+                if taken.asker is not None:
+                    seat.starts[taken.asker] = message
+                if seat.drained:
+                    seat.may_end.setdefault(turn_id, set()).add(seat.drained)
             case Answered(reply=CallStopped()):
                 for turn in (seat.running, *(turn for turn, _ in seat.queue)):
                     seat.may_end.setdefault(turn, set()).add("approval")
