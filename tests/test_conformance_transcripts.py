@@ -66,7 +66,7 @@ class Careless(Transcripts):
     """Appends wherever it is."""
 
     async def append(self, effect: AppendRecords, context: Context) -> Outcome:
-        live = self._held(effect.token.session_id, context.seat)
+        live = self.held(effect.token.session_id, context.seat)
         leaf = live.tree.leaf if live else effect.after
         placed = AppendRecords(token=effect.token, after=leaf, records=effect.records)
         return await super().append(placed, context)

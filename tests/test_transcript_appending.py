@@ -1,6 +1,7 @@
 """Appending: a receipt means durable, one chain, one file, and no half write for anybody."""
 
 import asyncio
+import dataclasses
 import errno
 import itertools
 import json
@@ -274,13 +275,7 @@ def test_cancelled_append_is_awaited_and_taken_into_memory(machine, seat):
     async def scenario():
         workers = HeldWorkers()
         door = seat.door
-        door._leaves = type(door._leaves)(
-            **{
-                name: getattr(door._leaves, name)
-                for name in ("clock", "entropy", "files", "locks", "processes")
-            },
-            workers=workers,
-        )
+        door._leaves = dataclasses.replace(door._leaves, workers=workers)
         records = seat.records(user("two"))
         effect = AppendRecords(token=seat.token, after=seat.leaf, records=records)
         task = asyncio.ensure_future(door.append(effect, seat.context))
