@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 from toys import (
     AnswerKept,
-    AnswerNothing,
     AnswerTwice,
     Break,
     DoWork,
@@ -17,7 +16,6 @@ from toys import (
     Noted,
     NoteUrgently,
     RelayAsk,
-    Relayed,
     RelayForward,
     SetState,
     asynchronous,
@@ -25,9 +23,8 @@ from toys import (
 )
 
 from tenure.messages.base import Reply
-from tenure.messages.bus import DeadlinePassed, KeyReused, Overloaded, OwnerStopped, Unhandled
+from tenure.messages.bus import DeadlinePassed, Overloaded, OwnerStopped, Unhandled
 from tenure.runtime.asks import CLOSED_KEPT_MAX, Asks
-from tenure.runtime.keys import ANSWERS_KEPT_MAX
 from tenure.runtime.mailbox import COMMANDS_MAX
 from tenure.runtime.step import AskId
 from tenure.runtime.testing.clock import ManualClock
@@ -332,272 +329,6 @@ async def test_end_of_one_owner_answers_nobody_who_waits_for_another() -> None:
     assert not there.done()
     await machine.ask(AnswerKept(), "side/session")
     assert await there == Kept(text="there")
-
-
-# --- between owners ------------------------------------------------------------------------
-
-
-@asynchronous
-async def test_owner_that_asks_another_gets_the_answer_as_a_message() -> None:
-    machine = Machine()
-    reply = await machine.ask(RelayAsk(to="turn", message=Note(text="hi")))
-    assert reply == Relayed(reply=Noted(before=(), incarnation=1))
-
-
-@pytest.mark.witness("BUS-1")
-@asynchronous
-async def test_owner_that_asks_one_that_dies_or_is_gone_is_answered() -> None:
-    machine = Machine()
-    broken = await machine.ask(RelayAsk(to="turn", message=Break(reason="odd")))
-    assert broken == Relayed(reply=OwnerStopped(begun=True, reason="RuntimeError: odd"))
-    await machine.restarted()
-    missing = await machine.ask(RelayAsk(to="settings", message=Note(text="x")))
-    assert isinstance(missing, Relayed)
-    assert isinstance(missing.reply, OwnerStopped)
-    assert not missing.reply.begun
-
-
-@pytest.mark.witness("BUS-1")
-@asynchronous
-async def test_forward_moves_the_duty_to_answer_to_the_other_owner() -> None:
-    machine = Machine()
-    asking = machine.asking(RelayForward(to="turn", message=KeepAsker(text="over there")))
-    await settle()
-    await machine.supervisor.stop("main/session", "its first owner may go")
-    assert not asking.done()
-    await machine.ask(AnswerKept(), OTHER)
-    assert await asking == Kept(text="over there")
-
-
-@pytest.mark.witness("BUS-1")
-@asynchronous
-async def test_forward_to_an_owner_that_dies_or_is_gone_is_answered() -> None:
-    machine = Machine()
-    asking = machine.asking(RelayForward(to="turn", message=KeepAsker(text="x")))
-    await settle()
-    await machine.supervisor.stop(OTHER, "closed")
-    assert await asking == OwnerStopped(begun=True, reason="closed")
-    gone = await machine.ask(RelayForward(to="turn", message=Note(text="x")))
-    assert isinstance(gone, OwnerStopped)
-    assert not gone.begun
-    assert machine.dead() == []
-
-
-@pytest.mark.witness("BUS-1")
-@asynchronous
-async def test_forwarded_message_that_the_other_owner_never_took_was_not_begun() -> None:
-    machine = Machine()
-    await machine.away(OTHER)
-    asking = machine.asking(RelayForward(to="turn", message=Note(text="x")))
-    await settle()
-    await machine.supervisor.stop(OTHER, "closed")
-    assert await asking == OwnerStopped(begun=False, reason="closed")
-
-
-@pytest.mark.witness("BUS-1")
-@asynchronous
-async def test_forwarded_message_whose_asker_left_never_runs() -> None:
-    machine = Machine()
-    await machine.away(OTHER)
-    asking = machine.asking(RelayForward(to="turn", message=Note(text="forwarded")))
-    await settle()
-    asking.cancel()
-    await machine.restarted()
-    assert await machine.noted(OTHER) == ()
-
-
-@pytest.mark.witness("SUP-1")
-@asynchronous
-async def test_answer_for_a_dead_incarnation_does_not_reach_its_successor() -> None:
-    machine = Machine()
-    asking = machine.asking(RelayAsk(to="turn", message=KeepAsker(text="x")))
-    await settle()
-    await machine.ask(Break())
-    await machine.restarted()
-    assert isinstance(await asking, OwnerStopped)
-    await machine.ask(AnswerKept(), OTHER)
-    await settle()
-    assert machine.dead() == [("Kept", "late_reply")]
-    assert await machine.noted() == ()
-
-
-@asynchronous
-async def test_step_that_gives_no_step_is_a_failure_and_its_asker_is_told() -> None:
-    machine = Machine()
-    reply = await machine.ask(AnswerNothing())
-    assert isinstance(reply, OwnerStopped)
-    assert "NoneType" in reply.reason
-    await machine.restarted()
-    assert await machine.ask(Note(text="x")) == Noted(before=(), incarnation=2)
-
-
-# --- idempotency keys ------------------------------------------------------------------------
-
-
-@asynchronous
-async def test_repeat_of_a_key_gets_the_first_answer_and_is_not_done_again() -> None:
-    machine = Machine()
-    first = await machine.ask(Note(text="a", idempotency_key="k"))
-    await machine.ask(Note(text="b"))
-    assert await machine.ask(Note(text="a", idempotency_key="k")) == first
-    assert await machine.noted() == ("a", "b")
-
-
-@asynchronous
-async def test_repeat_of_a_key_in_flight_joins_it() -> None:
-    machine = Machine()
-    asks = [machine.asking(KeepAsker(text="x", idempotency_key="k")) for _ in range(3)]
-    await settle()
-    await machine.ask(AnswerKept())
-    assert await asyncio.gather(*asks) == [Kept(text="x")] * 3
-    assert machine.dead() == []
-
-
-@asynchronous
-async def test_key_with_other_content_is_refused_in_flight_and_afterwards() -> None:
-    machine = Machine()
-    refusal = KeyReused(idempotency_key="k")
-    first = machine.asking(KeepAsker(text="x", idempotency_key="k"))
-    await settle()
-    assert await machine.ask(KeepAsker(text="y", idempotency_key="k")) == refusal
-    assert await machine.ask(Note(text="x", idempotency_key="k")) == refusal
-    await machine.ask(AnswerKept())
-    assert await first == Kept(text="x")
-    assert await machine.ask(KeepAsker(text="y", idempotency_key="k")) == refusal
-
-
-@asynchronous
-async def test_keys_belong_to_an_address() -> None:
-    machine = Machine()
-    await machine.ask(Note(text="a", idempotency_key="k"))
-    await machine.ask(Note(text="b", idempotency_key="k"), OTHER)
-    assert (await machine.noted(), await machine.noted(OTHER)) == (("a",), ("b",))
-
-
-@asynchronous
-async def test_key_is_not_remembered_when_the_owner_stopped() -> None:
-    machine = Machine()
-    asking = machine.asking(KeepAsker(text="x", idempotency_key="k"))
-    await settle()
-    await machine.ask(Break())
-    assert isinstance(await asking, OwnerStopped)
-    await machine.restarted()
-    again = machine.asking(KeepAsker(text="x", idempotency_key="k"))
-    await settle()
-    await machine.ask(AnswerKept())
-    assert await again == Kept(text="x")
-
-
-@asynchronous
-async def test_key_is_not_remembered_when_the_lane_was_full_or_nobody_is_there() -> None:
-    machine = Machine()
-    fill = [machine.asking(Note(text="fill")) for _ in range(COMMANDS_MAX)]
-    keyed = machine.asking(Note(text="a", idempotency_key="k"))
-    assert isinstance(await keyed, Overloaded)
-    await asyncio.gather(*fill)
-    assert isinstance(await machine.ask(Note(text="a", idempotency_key="k")), Noted)
-    gone = await machine.ask(Note(text="a", idempotency_key="k"), "side/session")
-    assert isinstance(gone, OwnerStopped)
-    machine.add_seat("side")
-    assert isinstance(await machine.ask(Note(text="a", idempotency_key="k"), "side/session"), Noted)
-
-
-@asynchronous
-async def test_key_whose_command_was_not_begun_in_time_is_free_and_the_command_never_runs() -> None:
-    machine = Machine()
-    await machine.away()
-    early = asyncio.ensure_future(
-        machine.bus.ask("main/session", Note(text="early", idempotency_key="k"), deadline_s=0.01)
-    )
-    await machine.advance(0.02)
-    assert await early == DeadlinePassed(begun=False)
-    await machine.restarted()
-    await machine.ask(Note(text="other", idempotency_key="k"))
-    assert await machine.noted() == ("other",)
-
-
-@asynchronous
-async def test_key_whose_command_was_begun_is_not_done_twice_after_its_deadline() -> None:
-    machine = Machine()
-    first = machine.asking(KeepAsker(text="x", idempotency_key="k"))
-    await machine.advance(10.1)
-    assert await first == DeadlinePassed(begun=True)
-    again = machine.asking(KeepAsker(text="x", idempotency_key="k"))
-    await settle()
-    await machine.ask(AnswerKept())
-    assert await again == Kept(text="x")
-    assert machine.dead() == []  # it was taken once, and its one answer was wanted
-    assert await machine.ask(KeepAsker(text="x", idempotency_key="k")) == Kept(text="x")
-
-
-@asynchronous
-async def test_cancelled_first_asker_does_not_cancel_the_others() -> None:
-    machine = Machine()
-    await machine.away()
-    first = machine.asking(Note(text="a", idempotency_key="k"))
-    second = machine.asking(Note(text="a", idempotency_key="k"))
-    await settle()
-    first.cancel()
-    await machine.restarted()
-    assert await second == Noted(before=(), incarnation=2)
-    assert await machine.noted() == ("a",)
-
-
-@asynchronous
-async def test_deadline_of_one_asker_of_a_key_is_not_that_of_the_others() -> None:
-    machine = Machine()
-    command = KeepAsker(text="x", idempotency_key="k")
-    short = asyncio.ensure_future(machine.bus.ask("main/session", command, deadline_s=1))
-    long = asyncio.ensure_future(machine.bus.ask("main/session", command, deadline_s=100))
-    await machine.advance(2)
-    assert await short == DeadlinePassed(begun=True)
-    await machine.ask(AnswerKept())
-    assert await long == Kept(text="x")
-
-
-@asynchronous
-async def test_command_with_a_key_never_runs_when_the_last_asker_left_before_it_began() -> None:
-    machine = Machine()
-    await machine.away()
-    asks = [machine.asking(Note(text="a", idempotency_key="k")) for _ in range(2)]
-    await settle()
-    for ask in asks:
-        ask.cancel()
-    await machine.restarted()
-    assert await machine.noted() == ()
-    await machine.ask(Note(text="b", idempotency_key="k"))
-    assert await machine.noted() == ("b",)
-
-
-@asynchronous
-async def test_answer_to_a_key_is_kept_when_every_asker_left_after_it_began() -> None:
-    machine = Machine()
-    asking = machine.asking(KeepAsker(text="x", idempotency_key="k"))
-    await settle()
-    asking.cancel()
-    await settle()
-    await machine.ask(AnswerKept())
-    assert await machine.ask(KeepAsker(text="x", idempotency_key="k")) == Kept(text="x")
-
-
-@asynchronous
-async def test_oldest_answers_of_keys_are_forgotten_first() -> None:
-    machine = Machine()
-    for number in range(ANSWERS_KEPT_MAX + 1):
-        await machine.ask(Note(text="a", idempotency_key=str(number)))
-    await machine.ask(Note(text="b", idempotency_key=str(ANSWERS_KEPT_MAX)))
-    await machine.ask(Note(text="c", idempotency_key="0"))
-    assert (await machine.noted())[ANSWERS_KEPT_MAX + 1 :] == ("c",)
-
-
-@asynchronous
-async def test_key_works_for_content_that_no_codec_takes() -> None:
-    machine = Machine()
-    text = "a lone surrogate \ud800"
-    first = await machine.ask(Note(text=text, idempotency_key="k"))
-    assert await machine.ask(Note(text=text, idempotency_key="k")) == first
-    other = await machine.ask(Note(text=text + "!", idempotency_key="k"))
-    assert other == KeyReused(idempotency_key="k")
 
 
 # --- by chance -------------------------------------------------------------------------------

@@ -402,6 +402,11 @@ class Machine:
         return [(letter.message, letter.cause) for letter in self.bus.dead_letters]
 
 
+def spec(role: Role) -> OwnerSpec:
+    """A toy owner in this role."""
+    return OwnerSpec(role=role, owner=ToyActor)
+
+
 def waiting_in(subscription: Subscription) -> list[Event]:
     """What a reader would get now; it stays there."""
     return [published.event for published in subscription.waiting]
