@@ -144,7 +144,8 @@ def test_socket_of_the_dead_is_refused_and_removed_and_that_of_the_living_stays(
         return before, found.names(), await heard(found, "here")
 
     before, after, said = listening(found, sweep)
-    assert (before, after, said) == (("dead", "here"), ("here",), [b"hello"])
+    assert {"dead", "here"} <= set(before)
+    assert ("dead" in after, "here" in after, said) == (False, True, [b"hello"])
 
 
 def test_forked_child_does_not_keep_its_parents_socket_alive(sockets: Path) -> None:
@@ -164,9 +165,9 @@ def test_forked_child_does_not_keep_its_parents_socket_alive(sockets: Path) -> N
         assert process.stdout is not None
         assert process.stdout.readline() == "forked\n"
         process.wait(10)
-        assert local(sockets).names() == ("parent",)
+        assert "parent" in local(sockets).names()
         local(sockets).remove_dead()
-        assert local(sockets).names() == (), "its child listened on"
+        assert "parent" not in local(sockets).names(), "its child listened on"
     finally:
         process.kill()
         if process.stdout is not None:
@@ -194,7 +195,7 @@ def test_host_listens_from_its_first_seat_to_its_end(tmp_path: Path, sockets: Pa
             seen = [host.socket_path]
             await host.seat()
             seen.append(host.socket_path)
-            assert LocalSockets().names() == (host.host_id,)
+            assert host.host_id in LocalSockets().names()
         return seen
 
     before, path = asyncio.run(run())
