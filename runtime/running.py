@@ -155,6 +155,7 @@ class Running:
             for gone in list(self._leaving.values()):
                 await gone.wait()
             await self.supervisor.stop_all(reason)
+            await self.doors.transcripts.forget_host()
         finally:
             self.bus.close()
             if self.local is not None:

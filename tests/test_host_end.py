@@ -358,3 +358,25 @@ async def test_name_of_a_lost_seat_is_free_when_what_it_did_has_ended() -> None:
     assert (await opening).token.session_id
     assert last(await task).stop_reason in ("owner_lost", "session_lost")
     await host.close()
+
+
+@asynchronous
+async def test_closed_host_takes_its_own_seat_records_with_it_and_no_others() -> None:
+    machine = Machine()
+    async with machine.host("One.") as other:
+        await events_of(await other.seat())
+        async with machine.host("Two.") as host:
+            await events_of(await host.seat())
+            mine = f"/root/.tenure/hosts/{host.host_id}"
+            assert f"{mine}/seats/main.json" in machine.disk.paths()
+        paths = machine.disk.paths()
+        assert not [path for path in paths if path.startswith(mine)]
+        assert f"/root/.tenure/hosts/{other.host_id}/seats/main.json" in paths
+
+
+@asynchronous
+async def test_host_that_noted_no_seat_leaves_nothing_in_its_workspace() -> None:
+    machine = Machine()
+    async with machine.host("One.") as host:
+        await host.seat()
+    assert not [path for path in machine.disk.paths() if "/hosts" in path]

@@ -1,5 +1,6 @@
 """The transcript door: the handlers of what a SessionActor wants of its session's file."""
 
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -51,7 +52,7 @@ from tenure.runtime.doors.transcripts.live import LiveTranscript, Planned
 from tenure.runtime.doors.transcripts.newest import open_newest
 from tenure.runtime.doors.transcripts.opening import NotOpened, Opening, open_session
 from tenure.runtime.doors.transcripts.passes import last_compaction
-from tenure.runtime.doors.transcripts.seats import forget_seat, read_seat, write_seat
+from tenure.runtime.doors.transcripts.seats import forget_host, forget_seat, read_seat, write_seat
 from tenure.runtime.doors.transcripts.storage import (
     Changed as ChangedFile,
 )
@@ -200,6 +201,14 @@ class Transcripts:
         """Let go of every session of a seat that ended, or whose owner is restarted."""
         for live in [live for live in self._live.values() if live.seat == seat]:
             await self._let_go(live, Dropped())
+
+    async def forget_host(self) -> None:
+        """The host has ended: nobody reads its seat records any more.
+
+        What cannot be removed stays; it harms nothing but the eye.
+        """
+        with suppress(OSError):
+            await self._leaves.workers.run(forget_host, self._ground)
 
     def context(self, session_id: SessionId) -> tuple[ChatMessage, ...]:
         """The messages of the leaf's path as a model is shown them; no I/O.

@@ -43,9 +43,13 @@ class Layout:
         """The path of the note that a sync of the session's transcript failed."""
         return f"{self.claim(session_id)}.doubt"
 
+    def host(self, host_id: str) -> str:
+        """The folder of what one host notes for itself."""
+        return f"{self.home}/hosts/{safe_name(host_id)}"
+
     def seat(self, host_id: str, seat: str) -> str:
         """The path of a seat record."""
-        return f"{self.home}/hosts/{safe_name(host_id)}/seats/{safe_name(seat)}.json"
+        return f"{self.host(host_id)}/seats/{safe_name(seat)}.json"
 
     def transcripts(self, files: Files) -> list[str]:
         """The paths of everything that is named as a transcript, in order of their names."""

@@ -51,3 +51,22 @@ def forget_seat(ground: Ground, seat: str) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     ground.leaves.files.sync_folder(folder_of(path))
+
+
+def forget_host(ground: Ground) -> None:
+    """Remove the folder of this host with its seat records; harmless where there is none.
+
+    Only a restart within this host reads them, and it has ended.
+
+    Raises:
+        OSError: a part of it may still be in place.
+    """
+    files, folder = ground.leaves.files, ground.layout.host(ground.host_id)
+    try:
+        names = files.list(f"{folder}/seats")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name, _ in names:
+        files.remove(f"{folder}/seats/{name}")
+    files.remove_folder(f"{folder}/seats")
+    files.remove_folder(folder)
