@@ -6,15 +6,16 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
-from sim_mutants import a_stop_gives_nothing_back, a_sync_does_nothing
+from sim_mutants import a_stop_gives_nothing_back, a_sync_does_nothing, no_call_is_settled
 
 from tenure.messages.approval import Allow
 from tenure.runtime.cli.sim import command
+from tenure.runtime.testing import shrink, workload_plan
 from tenure.runtime.testing.checkers import all_checkers
 from tenure.runtime.testing.choices import ReplayedChooser
 from tenure.runtime.testing.coverage import Arms
 from tenure.runtime.testing.search import Tally, explore, search, try_plan
-from tenure.runtime.testing.shrink import Failure, Shrinker, replay
+from tenure.runtime.testing.shrink import Failure, NotAgain, Shrinker, replay
 from tenure.runtime.testing.sweep import points_of, sweep
 from tenure.runtime.testing.workload import (
     AnswerPlan,
@@ -65,6 +66,49 @@ def test_a_crash_at_every_point_of_a_turn_and_a_swap_breaks_nothing() -> None:
     assert tally.schedules == len(points)
     assert len(points) > 100
     assert {"before append", "after datasync", "before rename"} <= set(tally.crashes)
+
+
+@pytest.mark.timeout(120)
+def test_sim_sweep_writes_a_failing_run_that_fails_again_with_its_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload_plan, "plan_of", lambda seed: small_plan())
+    with no_call_is_settled():
+        # Without a crash nothing has to be settled: only a crash shows what is broken.
+        assert run_plan(small_plan(), all_checkers(), chooser=ReplayedChooser(())).violations == ()
+        ran = CliRunner().invoke(command, ["sweep", "--out", str(tmp_path)])
+        assert ran.exit_code == 1, ran.output
+        (file,) = [each for each in tmp_path.iterdir() if "turn-7" in each.name]
+        assert f"replay with: tenure sim replay {file}" in ran.output
+        again = CliRunner().invoke(command, ["replay", str(file)])
+        assert again.exit_code == 1
+        assert "BROKEN TURN-7" in again.output
+        assert "crash: CrashPoint(" in again.output
+        failure = msgspec.json.decode(file.read_bytes(), type=Failure)
+        assert failure.crash is not None
+        assert len(failure.plan.ops) == 1
+        assert replay(replace(failure, crash=None), lambda line: None) == ()
+    assert replay(failure, lambda line: None) == ()
+
+
+def test_a_run_that_does_not_fail_again_is_no_failure_to_write_down() -> None:
+    with a_sync_does_nothing():
+        found = search(range(20), found_max=1).found[0]
+    with pytest.raises(NotAgain, match="is not broken when it is run again"):
+        Shrinker(found, runs_max=30).shrink()
+
+
+def test_sim_run_says_where_a_failure_does_not_come_back_and_writes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shrink, "all_checkers", list)
+    arguments = ["--seeds", "1", "--start", "9", "--out", str(tmp_path)]
+    with a_stop_gives_nothing_back():
+        ran = CliRunner().invoke(command, ["run", *arguments])
+    assert ran.exit_code == 1
+    assert "no file is written: seed 9: TURN-3 is not broken when it is run again" in ran.output
+    assert "replay with" not in ran.output
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_orders_are_explored_one_after_the_other_and_never_twice() -> None:

@@ -73,6 +73,8 @@ def replay(file: str, pause: bool) -> None:
         raise click.ClickException(f"{file}: this is no failing run: {error}") from error
     for op in failure.plan.ops:
         click.echo(f"plan: {op}")
+    if failure.crash is not None:
+        click.echo(f"crash: {failure.crash}")
 
     def say(line: str) -> None:
         click.echo(line)
@@ -155,7 +157,7 @@ def _chunk_elsewhere(chunk: Chunk) -> "tuple[Tally, tuple[str, ...]]":
 
 def _written(tally: "Tally", folder: Path) -> list[Path]:
     """One file for each kind of failure, each made as short as it gets."""
-    from tenure.runtime.testing.shrink import Shrinker
+    from tenure.runtime.testing.shrink import NotAgain, Shrinker
 
     paths: list[Path] = []
     seen: set[str] = set()
@@ -164,7 +166,11 @@ def _written(tally: "Tally", folder: Path) -> list[Path]:
         if invariant in seen:
             continue
         seen.add(invariant)
-        failure = Shrinker(found).shrink()
+        try:
+            failure = Shrinker(found).shrink()
+        except NotAgain as error:
+            click.echo(f"no file is written: {error}", err=True)
+            continue
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"sim-{invariant.lower()}-{found.plan.seed}.json"
         path.write_bytes(msgspec.json.format(msgspec.json.encode(failure)))

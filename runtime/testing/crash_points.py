@@ -33,7 +33,7 @@ class CrashAt(Watcher):
         super().__init__()
         self.calls = 0
         self.effects = 0
-        self._point = point
+        self.point = point
         self._spared: set[ProcessName] = set()
         self._hosts: dict[str, ProcessName] = {}
         self.kill: Callable[[ProcessName], None] = self.disk_kill
@@ -54,7 +54,7 @@ class CrashAt(Watcher):
         if call.process in self._spared or call.name not in MUTATING:
             return None
         self.calls += 1
-        point = self._point
+        point = self.point
         if point is None or point.at != "call" or point.nth != self.calls:
             return None
         self.hit = f"{point.how} {call.name}"
@@ -70,7 +70,7 @@ class CrashAt(Watcher):
         if self._hosts.get(host) in self._spared:
             return
         self.effects += 1
-        point = self._point
+        point = self.point
         if point is not None and point.at == "effect" and point.nth == self.effects:
             self.hit = f"{type(effect).__name__} begins"
             self.kill(self._hosts[host])

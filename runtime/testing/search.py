@@ -9,6 +9,7 @@ from tenure.runtime.strict import Violation
 from tenure.runtime.testing.checkers import all_checkers
 from tenure.runtime.testing.choices import Chooser
 from tenure.runtime.testing.coverage import Coverage, Reached
+from tenure.runtime.testing.crash_points import CrashAt, CrashPoint
 from tenure.runtime.testing.watch import Watcher
 from tenure.runtime.testing.workload import Plan
 from tenure.runtime.testing.workload_plan import plan_of
@@ -21,6 +22,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     plan: Plan
     choices: tuple[int, ...]
     violations: tuple[Violation, ...]
+    crash: CrashPoint | None
+    """Where the run was crashed on purpose; None where only its plan and its order did harm."""
 
 
 class Tally(msgspec.Struct, kw_only=True):
@@ -36,7 +39,9 @@ class Tally(msgspec.Struct, kw_only=True):
     reached: Reached = msgspec.field(default_factory=Reached)
     found: list[Found] = msgspec.field(default_factory=list)
 
-    def take(self, plan: Plan, outcome: Outcome, reached: Reached) -> None:
+    def take(
+        self, plan: Plan, outcome: Outcome, reached: Reached, crash: CrashPoint | None = None
+    ) -> None:
         self.schedules += 1
         self.steps += outcome.steps
         self.distinct.add(hash((outcome.seed, outcome.choices)))
@@ -45,9 +50,10 @@ class Tally(msgspec.Struct, kw_only=True):
         self.replies.update(outcome.replies)
         self.reached.add(reached)
         if outcome.violations:
-            self.found.append(
-                Found(plan=plan, choices=outcome.choices, violations=outcome.violations)
+            found = Found(
+                plan=plan, choices=outcome.choices, violations=outcome.violations, crash=crash
             )
+            self.found.append(found)
 
     def add(self, other: "Tally") -> None:
         self.schedules += other.schedules
@@ -81,7 +87,8 @@ def try_plan(
     """Run one plan under all checkers, and count it."""
     coverage = Coverage()
     outcome = run_plan(plan, [*all_checkers(), coverage, *watchers], chooser=chooser)
-    tally.take(plan, outcome, coverage.reached)
+    crash = next((each.point for each in watchers if isinstance(each, CrashAt)), None)
+    tally.take(plan, outcome, coverage.reached, crash)
     return outcome
 
 

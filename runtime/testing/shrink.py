@@ -8,12 +8,21 @@ from msgspec.structs import replace
 from tenure.runtime.strict import Violation
 from tenure.runtime.testing.checkers import all_checkers
 from tenure.runtime.testing.choices import ReplayedChooser
+from tenure.runtime.testing.crash_points import CrashAt, CrashPoint
 from tenure.runtime.testing.report import Tracer
 from tenure.runtime.testing.search import Found
+from tenure.runtime.testing.watch import Watcher
 from tenure.runtime.testing.workload import AnyOp, Plan, Prompt
-from tenure.runtime.testing.workload_run import run_plan
+from tenure.runtime.testing.workload_run import Outcome, run_plan
 
 RUNS_MAX = 600
+
+Choices = tuple[int, ...] | None
+"""None while the seed chooses."""
+
+
+class NotAgain(Exception):
+    """A run that broke an invariant does not break it a second time."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +35,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[int, ...]
     trace: tuple[str, ...]
     """What happened, one line each, in words."""
+    crash: CrashPoint | None = None
+    """Where the run is crashed on purpose, beside what its plan does."""
 
 
 class Shrinker:
@@ -37,25 +48,28 @@ class Shrinker:
 
     def __init__(self, found: Found, runs_max: int = RUNS_MAX) -> None:
         self.plan = found.plan
-        self.choices: tuple[int, ...] | None = None
-        """None while the seed chooses."""
+        self.choices: Choices = None
+        self._found = found
         self.invariant = found.violations[0].invariant
         self._left = runs_max
 
     def shrink(self) -> Failure:
+        """The shortest run that was found.  Raises `NotAgain` where not even the first fails."""
+        # A sweep or an exploration chose its own order, which its seed would not choose.
+        if self._fails(self.plan, None) is None:
+            self.choices = self._found.choices
         self._drop_operations()
         for place in range(len(self.plan.ops)):
             self._simplify(place)
         self._straighten()
-        return failure_of(self.plan, self.choices, self.invariant)
+        return failure_of(self.plan, self.choices, self.invariant, self._found.crash)
 
-    def _fails(self, plan: Plan, choices: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    def _fails(self, plan: Plan, choices: Choices) -> tuple[int, ...] | None:
         """The choices of the run where it still fails the same way."""
         if self._left <= 0:
             return None
         self._left -= 1
-        chooser = None if choices is None else ReplayedChooser(choices)
-        outcome = run_plan(plan, all_checkers(), chooser=chooser)
+        outcome = _run(plan, choices, self._found.crash)
         same = any(each.invariant == self.invariant for each in outcome.violations)
         return outcome.choices if same else None
 
@@ -72,7 +86,7 @@ class Shrinker:
 
     def _keep_ops(self, ops: tuple[AnyOp, ...]) -> bool:
         plan = replace(self.plan, ops=ops)
-        if self._fails(plan, None) is None:
+        if self._fails(plan, self.choices) is None:
             return False
         self.plan = plan
         return True
@@ -94,7 +108,7 @@ class Shrinker:
 
     def _straighten(self) -> None:
         """Set choices to the usual one, in ever smaller pieces."""
-        made = self._fails(self.plan, None)
+        made = self._fails(self.plan, self.choices)
         if made is None:
             return
         choices = list(made)
@@ -113,24 +127,33 @@ class Shrinker:
         self.choices = tuple(choices)
 
 
-def failure_of(plan: Plan, choices: tuple[int, ...] | None, invariant: str) -> Failure:
-    """Run it once more, with a trace."""
+def failure_of(
+    plan: Plan, choices: Choices, invariant: str, crash: CrashPoint | None = None
+) -> Failure:
+    """Run it once more, with a trace.  Raises `NotAgain` where it breaks nothing then."""
+    made = _run(plan, None, crash).choices if choices is None else choices
     tracer = Tracer()
-    chooser = None if choices is None else ReplayedChooser(choices)
-    outcome = run_plan(plan, [*all_checkers(), tracer], chooser=chooser)
+    again = _run(plan, made, crash, tracer)
+    if all(each.invariant != invariant for each in again.violations):
+        raise NotAgain(f"seed {plan.seed}: {invariant} is not broken when it is run again")
     return Failure(
         seed=plan.seed,
         invariant=invariant,
-        violations=outcome.violations,
+        violations=again.violations,
         plan=plan,
-        choices=outcome.choices if choices is None else choices,
+        choices=made,
         trace=tuple(tracer.lines),
+        crash=crash,
     )
 
 
 def replay(failure: Failure, say: Callable[[str], None]) -> tuple[Violation, ...]:
     """Run a failure again, saying every line as it happens; what was broken."""
-    tracer = Tracer(say)
-    chooser = ReplayedChooser(failure.choices)
-    outcome = run_plan(failure.plan, [*all_checkers(), tracer], chooser=chooser)
-    return outcome.violations
+    return _run(failure.plan, failure.choices, failure.crash, Tracer(say)).violations
+
+
+def _run(plan: Plan, choices: Choices, crash: CrashPoint | None, *watchers: Watcher) -> Outcome:
+    """One run under all checkers, crashed where it was crashed before."""
+    crashing = () if crash is None else (CrashAt(crash),)
+    chooser = None if choices is None else ReplayedChooser(choices)
+    return run_plan(plan, [*all_checkers(), *crashing, *watchers], chooser=chooser)
