@@ -44,6 +44,7 @@ from tenure.actors.turn_state import (
     PromptSaved,
     Ready,
     Recovering,
+    Resting,
     ResultsSaved,
     Retrying,
     RoomMade,
@@ -272,7 +273,7 @@ def on_settled(state: State, reply: Reply) -> Step[State]:
 
 def on_outcome(state: State, outcome: RunOutcome, taken: Taken) -> Step[State]:
     """Only the current turn's outcomes count."""
-    if isinstance(state, Idle | Drained | Recovering):
+    if isinstance(state, Resting):
         return Step(state)
     if outcome.turn_id != state.run.turn_id:  # guard: TURN-4
         return Step(state)
@@ -324,7 +325,7 @@ def on_room(state: State, turn_id: TurnId, reply: Reply, taken: Taken) -> Step[S
 
 
 def on_append_answered(state: State, saved: Saved, reply: Reply, taken: Taken) -> Step[State]:
-    if isinstance(state, Idle | Drained | Recovering) or state.run.turn_id != saved.turn_id:
+    if isinstance(state, Resting) or state.run.turn_id != saved.turn_id:
         return Step(state)
     return on_saved(state, saved, reply, taken)
 

@@ -293,6 +293,8 @@ Busy = Preparing | Begun
 Ready = Idle | Drained | Busy
 """Every state in which a command is taken at once."""
 State = Recovering | Ready
+Resting = Idle | Drained | Recovering
+"""Every state in which no turn runs."""
 
 
 def ledger_of(state: Ready) -> Ledger:
