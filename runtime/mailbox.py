@@ -13,6 +13,7 @@ from collections import deque
 import msgspec
 
 from tenure.messages.base import Message, Outcome
+from tenure.messages.bus import Answered
 from tenure.runtime.step import AskId
 
 COMMANDS_MAX = 1_000
@@ -95,6 +96,18 @@ class Mailbox:
         while (delivery := self.take()) is not None:
             rest.append(delivery)
         return rest
+
+    def take_answers(self) -> list[Message]:
+        """Take out what was meant for one incarnation: answers to its asks, and outcomes."""
+        private: list[Message] = []
+        kept: deque[Delivery] = deque()
+        for delivery in self._owner or ():
+            if isinstance(delivery.message, Answered | Outcome):
+                private.append(delivery.message)
+            else:
+                kept.append(delivery)
+        self._owner = kept
+        return private
 
     def fold(self) -> None:
         """Give back the memory of the lanes; the mailbox must be empty."""

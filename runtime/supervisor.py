@@ -288,6 +288,8 @@ class Supervisor:
         reason = f"{type(error).__name__}: {error}"
         owner.end_life()
         slot.owner = None
+        for message in slot.mailbox.take_answers():
+            self.bus.dead_letter(slot.address, message, "dead_effect")
         self.quarantine.append(
             Quarantined(
                 owner=slot.address,

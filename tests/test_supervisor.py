@@ -14,6 +14,7 @@ from toys import (
     RelayTell,
     Toy,
     ToyActor,
+    WorkDone,
     asynchronous,
     of_kind,
     settle,
@@ -24,12 +25,14 @@ from toys import (
 
 from tenure.messages.base import Message
 from tenure.messages.bus import (
+    Answered,
     MessageQuarantined,
     OwnerLost,
     OwnerRestarted,
     OwnerStarted,
     OwnerStopped,
 )
+from tenure.runtime.mailbox import Delivery
 from tenure.runtime.owner import Owner
 from tenure.runtime.step import Step, Taken
 from tenure.runtime.supervisor import (
@@ -85,6 +88,24 @@ async def test_first_message_of_every_incarnation_says_that_it_started() -> None
         OwnerStarted(incarnation=2),
         Note(text="b"),
     ]
+
+
+@pytest.mark.witness("SUP-1")
+@asynchronous
+async def test_answers_and_outcomes_for_the_dead_incarnation_never_reach_its_successor() -> None:
+    journal = Journal()
+    machine = Machine(owners={"session": journal.owner()})
+    answer = Answered(re=Toy(), reply=Noted(before=(), incarnation=1))
+    for message in (Break(), answer, WorkDone(text="done"), Note(text="kept")):
+        machine.bus.post(FIRST, Delivery(message))
+    await machine.restarted()
+    assert journal.messages == [
+        OwnerStarted(incarnation=1),
+        Break(),
+        OwnerStarted(incarnation=2),
+        Note(text="kept"),
+    ]
+    assert machine.dead() == [("Answered", "dead_effect"), ("WorkDone", "dead_effect")]
 
 
 @pytest.mark.witness("SUP-1")
