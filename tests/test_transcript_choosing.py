@@ -9,7 +9,9 @@ from transcript_world import SESSIONS, Machine, beside
 from tenure.messages.entries import Record
 from tenure.messages.session import SessionNotFound, SessionUnreadable, StorageFailed
 from tenure.messages.transcripts import ById, Fresh, Newest
+from tenure.runtime.doors.transcripts import SessionFound, find_session
 from tenure.runtime.doors.transcripts.codec import encode_header, encode_record
+from tenure.runtime.doors.transcripts.discarding import discard_all
 from tenure.runtime.testing.faults import Fail, FaultRule, FaultRules
 
 
@@ -63,6 +65,33 @@ def test_file_with_a_name_of_its_own_is_found_by_its_header(machine):
     assert machine.seat().open(ById(session_id="s1")).path == f"{SESSIONS}/imported.jsonl"
 
 
+def test_renamed_file_is_found_and_opened_by_the_id_in_its_header(machine):
+    path = machine.put_session("renamed", HEADER)
+    machine.put_session("other", encode_header("other", 0, "/")[:-1])
+    seat = machine.seat()
+    for text in ("s1", "s"):
+        assert find_session(seat.leaves, "/work", text) == SessionFound(session_id="s1", path=path)
+    assert isinstance(find_session(seat.leaves, "/elsewhere", "s1"), SessionNotFound)
+    assert seat.open(ById(session_id="s1")).path == path
+
+
+def test_session_is_found_by_its_file_name_without_a_look_into_any_file(machine):
+    machine.put_session("s1", HEADER)
+    machine.put_session("other", encode_header("other", 0, "/")[:-1])
+    seat = machine.seat()
+    machine.disk.calls.clear()
+    assert isinstance(find_session(seat.leaves, "/work", "s1"), SessionFound)
+    assert not [call for call in machine.disk.calls if call.name == "read_at"]
+
+
+def test_renamed_file_that_somebody_has_open_is_not_cleared_away(machine):
+    path = machine.put_session("renamed", HEADER)
+    machine.seat().open(ById(session_id="s1"))
+    cleared = discard_all(machine.seat("b").door.ground)
+    assert (cleared.in_use, cleared.deleted) == (("s1",), ())
+    assert path in machine.disk.paths()
+
+
 def test_file_whose_header_names_another_session_is_not_opened(machine):
     machine.put_session("other", HEADER)
     refusal = machine.seat().refused(ById(session_id="other"))
@@ -114,6 +143,21 @@ def test_newest_is_refused_where_the_folder_cannot_be_read(machine):
     machine.disk.before = FaultRules(FaultRule(fault=Fail(errno=errno.EACCES), calls=("list",)))
     refusal = machine.seat().refused(Newest())
     assert refusal == StorageFailed(path=SESSIONS, reason="permission denied")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(errno.EROFS, "read-only"), (errno.ENOSPC, "no space left")]
+)
+def test_newest_is_refused_where_the_disk_lets_nobody_claim_it(machine, number, words):
+    path = machine.put_session("good", HEADER.replace(b"s1", b"good"))
+    fail = FaultRule(fault=Fail(errno=number), calls=("lock", "make_folder"), hits="lasting")
+    machine.disk.before = FaultRules(fail)
+    refusal = machine.seat().refused(Newest())
+    assert isinstance(refusal, StorageFailed)
+    assert refusal.path.startswith("/work/.tenure/")
+    assert words in refusal.reason
+    machine.disk.before = None
+    assert machine.seat("b").open(Newest()).path == path
 
 
 def test_newest_is_a_new_session_where_there_is_none(machine):

@@ -11,6 +11,7 @@ from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.claims import ClaimBusy, make_folders_durably, sync_name
 from tenure.runtime.doors.files import Files
 from tenure.runtime.doors.transcripts.ground import Ground
+from tenure.runtime.doors.transcripts.layout import header_id
 from tenure.runtime.doors.transcripts.storage import folder_of, free_name, reason_of
 from tenure.runtime.doors.transcripts.writing import release_claim
 
@@ -38,7 +39,9 @@ def discard_all(ground: Ground) -> SessionsCleared | StorageFailed:
     deleted: list[SessionId] = []
     in_use: list[SessionId] = []
     failed: list[str] = []
-    for session_id, path in ids.items():
+    for named, path in ids.items():
+        # Who has a renamed file open claims it by the id in its header.
+        session_id = SessionId(header_id(ground.leaves.files, path) or named)
         match _discard_path(ground, session_id, path):
             case SessionDeleted():
                 deleted.append(session_id)

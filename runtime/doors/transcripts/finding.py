@@ -56,6 +56,10 @@ def find_listed(
     if text in ids:
         return SessionFound(session_id=SessionId(text), path=ids[SessionId(text)])
     candidates = sorted(session_id for session_id in ids if text and session_id.startswith(text))
+    if not candidates and text:
+        # A file that was renamed is listed by the id in its header, so it is found by it.
+        ids = _by_header(catalogue, text)
+        candidates = [SessionId(text)] if text in ids else sorted(ids)
     if len(candidates) == 1:
         return SessionFound(session_id=candidates[0], path=ids[candidates[0]])
     if candidates:
@@ -66,6 +70,11 @@ def find_listed(
     if named:
         return SessionAmbiguous(text=text, candidates=tuple(each.id for each in named))
     return SessionNotFound(session_id=SessionId(text), searched=layout.sessions)
+
+
+def _by_header(catalogue: Catalogue, text: str) -> dict[SessionId, str]:
+    """The sessions whose id begins with the text, as their headers have it."""
+    return {each.id: each.path for each in catalogue.sessions() if each.id.startswith(text)}
 
 
 def _named(catalogue: Catalogue, text: str) -> tuple[SessionSummary, ...]:

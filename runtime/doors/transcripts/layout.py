@@ -62,14 +62,15 @@ class Layout:
     def find(self, files: Files, session_id: SessionId) -> str | None:
         """The transcript of a session, in this root and in no other; None where there is none.
 
-        By file name; only files that are named otherwise are looked into.
+        By file name; only where no name tells are files looked into, and first those
+        that are named otherwise.
         """
         paths = self.transcripts(files)
         safe = safe_name(session_id)
         named = [path for path in paths if _named_session(path) == safe]
         if named:
             return named[-1]
-        others = (path for path in paths if not _named_session(path))
+        others = sorted(paths, key=lambda path: bool(_named_session(path)))
         return next((path for path in others if header_id(files, path) == session_id), None)
 
     def session_ids(self, files: Files) -> dict[SessionId, str]:

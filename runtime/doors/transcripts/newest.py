@@ -15,7 +15,8 @@ from tenure.runtime.doors.transcripts.storage import reason_of
 def open_newest(ground: Ground, seat: str) -> Opening | StorageFailed | None:
     """Open the newest session that can be opened; None where there is none.
 
-    What is in use or cannot be read is passed over.
+    What is in use or cannot be read is passed over.  Where the disk itself says no,
+    that is the answer: a new session beside it would fare no better, and hide it.
     """
     files, layout = ground.leaves.files, ground.layout
     try:
@@ -26,7 +27,7 @@ def open_newest(ground: Ground, seat: str) -> Opening | StorageFailed | None:
         if session_id in ground.seats:
             continue
         opened = open_path(ground, seat, session_id, path, kept=0)
-        if isinstance(opened, Opening):
+        if isinstance(opened, Opening | StorageFailed):
             return opened
     return None
 
