@@ -14,6 +14,8 @@ from cli_world import TENURE, json_lines, of_type, records, tenure, transcripts,
 from click.testing import CliRunner, Result
 
 from tenure.runtime.cli.main import tenure as command
+from tenure.runtime.doors.models.names import ModelName, NotAvailable
+from tenure.runtime.doors.models.providers import _check
 
 WRITE = {"call": {"name": "write", "arguments": {"path": "new.md", "content": "one\n"}, "id": "c1"}}
 
@@ -289,3 +291,38 @@ def test_every_command_explains_itself(args: tuple[str, ...]) -> None:
     done = CliRunner().invoke(command, [*args, "--help"])
     assert done.exit_code == 0
     assert done.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("command_words", [("run", "help"), ("sessions", "ls")])
+@pytest.mark.parametrize("kind", ["missing", "file"])
+def test_a_root_that_is_no_folder_is_a_json_object_where_json_is_wanted(
+    tmp_path: Path, command_words: tuple[str, ...], kind: str
+) -> None:
+    root = tmp_path / kind
+    if kind == "file":
+        root.write_text("no folder\n")
+    done = CliRunner().invoke(command, [*command_words, "--json", "--root", str(root)])
+    assert done.exit_code == 1
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["type"] == "BadRoot"
+    assert str(root) in said["message"]
+
+
+def test_base_url_beside_librarian_is_a_usage_error(tmp_path: Path) -> None:
+    done = run(tmp_path, "help", "--model", "librarian", "--base-url", "http://127.0.0.1:1/v1")
+    assert done.exit_code == 2
+    assert "--base-url says where a model is served" in done.stderr
+
+
+def test_model_that_lacks_its_place_is_told_about_the_option() -> None:
+    with pytest.raises(NotAvailable, match="give --base-url"):
+        _check(ModelName(provider="openai-compatible", name="some"), {})
+
+
+def test_show_of_an_unreadable_session_names_its_file(tmp_path: Path) -> None:
+    path = tmp_path / ".tenure" / "sessions" / "2026-01-01T00-00-00-000Z_s1.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("junk\n")
+    done = CliRunner().invoke(command, ["sessions", "show", "s1", "--root", str(tmp_path)])
+    assert done.exit_code == 1
+    assert str(path) in done.stderr

@@ -6,16 +6,25 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
+import click
+import msgspec
+
 from tenure.runtime.cli.options import Conversation, Fresh, Named
-from tenure.runtime.cli.screen import No, Screen, damage_note, print_note
+from tenure.runtime.cli.screen import No, Screen, damage_note, print_json, print_note
 from tenure.runtime.cli.terminal import Interrupts
 from tenure.runtime.cli.turns import EXIT_FAILED
 from tenure.runtime.doors.transcripts import SessionFound, Unreadable
-from tenure.runtime.errors import Refused, TenureError
+from tenure.runtime.errors import BadRoot, Refused, TenureError
 from tenure.runtime.host import Host
 from tenure.runtime.seat import Seat
 
 SEAT = "main"
+
+
+class NoRoot(msgspec.Struct, frozen=True, kw_only=True, tag="BadRoot", tag_field="type"):
+    """`BadRoot` as a program that reads JSON is told it."""
+
+    message: str
 
 
 class SaidNo(Exception):
@@ -38,6 +47,12 @@ def launch(work: Callable[[Interrupts], Coroutine[Any, Any, int]]) -> NoReturn:
 
     try:
         sys.exit(asyncio.run(whole()))
+    except BadRoot as error:
+        context = click.get_current_context(silent=True)
+        if context is not None and context.params.get("as_json"):
+            print_json(NoRoot(message=str(error)))
+            sys.exit(EXIT_FAILED)
+        fail(str(error))
     except (TenureError, Unreadable) as error:
         fail(str(error))
     except OSError as error:

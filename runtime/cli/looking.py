@@ -11,7 +11,7 @@ from tenure.runtime.cli.listing import print_matches, print_sessions
 from tenure.runtime.cli.screen import Screen, print_json, print_note, print_text, screen_of
 from tenure.runtime.cli.story import print_story
 from tenure.runtime.cli.turns import EXIT_DONE, EXIT_FAILED, EXIT_REFUSED
-from tenure.runtime.doors.transcripts import Exported, SessionFound, Verification
+from tenure.runtime.doors.transcripts import Exported, SessionFound, Unreadable, Verification
 from tenure.runtime.host import Host
 
 
@@ -92,10 +92,14 @@ async def with_session(
     screen = screen_of(form)
     async with Host.open(root) as host:
         try:
-            return await work(host, await session_of(host, text), screen)
+            found = await session_of(host, text)
         except SaidNo as said:
             screen.refusal(said.no)
             return EXIT_REFUSED
+        try:
+            return await work(host, found, screen)
+        except Unreadable as error:
+            fail(f"{found.path}: {error}")
 
 
 def refused(reply: object, screen: Screen) -> int:

@@ -98,6 +98,10 @@ def conversation_of(
     """What was given on the command line; raises a usage error where it cannot be meant."""
     if fresh and session is not None:
         raise click.UsageError("--session opens a session and --new starts one: give one of them")
+    if base_url and model == "librarian":
+        raise click.UsageError(
+            "--base-url says where a model is served, and librarian runs here: leave one out"
+        )
     start: Start = Newest()
     if fresh:
         start = Fresh()

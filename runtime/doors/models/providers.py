@@ -60,8 +60,8 @@ def _check(name: ModelName, environ: Mapping[str, str]) -> None:
         raise NotAvailable(f"{name} needs a key: set the environment variable {key}", "auth")
     if name.provider == "openai-compatible" and not name.base_url:
         raise NotAvailable(
-            f"{name} needs to know where it is served: set base_url in the settings, "
-            f"or write {name}@http://HOST:PORT/v1"
+            f"{name} needs to know where it is served: give --base-url, "
+            f"set base_url in the settings, or write {name}@http://HOST:PORT/v1"
         )
 
 
