@@ -213,3 +213,4 @@ def test_session_that_cannot_be_locked_is_refused(machine):
     refusal = machine.seat().refused(ById(session_id="s1"))
     assert isinstance(refusal, StorageFailed)
     assert "no locks available" in refusal.reason
+    assert refusal.path.startswith("/work/.tenure/claims/sessions/s1")

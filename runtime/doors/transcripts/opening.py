@@ -66,9 +66,10 @@ def open_path(
 ) -> Opening | NotOpened:
     """Open a transcript whose path is known; `kept` as in `open_session`."""
     try:
-        taken = ground.claims.take(ground.layout.claim(session_id))
+        taken = ground.claims.take(claim_path := ground.layout.claim(session_id))
     except OSError as error:
-        return StorageFailed(path=path, reason=f"it cannot be claimed: {reason_of(error)}")
+        where = str(error.filename or claim_path)
+        return StorageFailed(path=where, reason=f"{path} cannot be claimed: {reason_of(error)}")
     if isinstance(taken, ClaimBusy):  # guard: SESSION-5
         holder_seat = ground.seats.get(session_id, "")
         return SessionInUse(session_id=session_id, holder=taken.holder, seat=holder_seat)
