@@ -33,9 +33,11 @@ class SeededChooser:
         return choice
 
     def one_in(self, count: int) -> bool:
-        hit = self._draw() * count < 1.0
-        self.made.append(int(hit))
-        return hit
+        if self._draw() * count < 1.0:
+            self.made.append(1)
+            return True
+        self.made.append(0)
+        return False
 
 
 class ReplayedChooser:

@@ -206,6 +206,9 @@ class MemoryDisk:
         """Where a path leads, a link as its last name not followed."""
         if not path.startswith("/"):
             raise ValueError(f"not an absolute path: {path!r}")
+        plain = self._plain_place(path)
+        if plain is not None:
+            return plain
         folders, names = [self._root], [""]
         left = deque(_parts(path))
         links = 0
@@ -240,6 +243,19 @@ class MemoryDisk:
                         folders, names = [self._root], [""]
         above = folders[-2] if len(folders) > 1 else self._root
         return Place(folder=above, name=names[-1], node=folders[-1], path="/".join(names) or "/")
+
+    def _plain_place(self, path: str) -> Place | None:
+        """Where a path leads that goes through folders only, as nearly all do; else None."""
+        folder = self._root
+        *above, name = path.split("/")[1:]
+        for each in above:
+            node = folder.names.get(each)
+            if not isinstance(node, FolderNode):
+                return None
+            folder = node
+        if name in ("", ".", "..") or len(name) > NAME_BYTES_MAX // 4:
+            return None
+        return Place(folder=folder, name=name, node=folder.names.get(name), path=path)
 
     def target(self, path: str) -> Place:
         """Where a path leads, every link followed."""

@@ -9,7 +9,7 @@ work is dropped, or put aside.
 import asyncio
 import heapq
 from collections.abc import Callable
-from contextvars import Context, ContextVar
+from contextvars import Context, ContextVar, copy_context
 from itertools import count
 from typing import Any, NoReturn
 
@@ -66,6 +66,27 @@ class SimFuture(asyncio.Future[Any]):
         return self._number
 
 
+class SimHandle(asyncio.Handle):
+    """A handle that asks no loop whether it is being debugged: there are very many."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        self._context = copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+
 class SimLoop(asyncio.BaseEventLoop):
     """Runs one handle at a time.  Index 0 is always the oldest, so all zeros is the usual order."""
 
@@ -90,7 +111,7 @@ class SimLoop(asyncio.BaseEventLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = SimHandle(callback, args, self, context)
         self._ready.append(handle)
         return handle
 
@@ -146,12 +167,15 @@ class SimLoop(asyncio.BaseEventLoop):
             self._advance()
             if not ready:
                 return
-        place = self._chooser.pick(len(ready)) if len(ready) > 1 else 0
-        handle = ready.pop(place)
-        if ready and self._chooser.one_in(DEFER_ONE_IN):
-            until = self.steps + 1 + self._chooser.pick(DEFERRED_STEPS_MAX)
-            heapq.heappush(deferred, (until, self.steps, handle))
-            return
+        if len(ready) == 1:
+            handle = ready.pop()
+        else:
+            chooser = self._chooser
+            handle = ready.pop(chooser.pick(len(ready)))
+            if chooser.one_in(DEFER_ONE_IN):
+                until = self.steps + 1 + chooser.pick(DEFERRED_STEPS_MAX)
+                heapq.heappush(deferred, (until, self.steps, handle))
+                return
         if not handle._cancelled and self._lives(handle):
             handle._run()
 
@@ -191,9 +215,12 @@ class SimLoop(asyncio.BaseEventLoop):
 
     def _lives(self, handle: asyncio.Handle) -> bool:
         process = _process_of(handle)
-        if process is None or process.state == "running":
+        if process is None:
             return True
-        if process.state == "stopped":
+        state = process.state
+        if state == "running":
+            return True
+        if state == "stopped":
             self._aside.append(handle)
         else:
             process.graveyard.append(handle)
