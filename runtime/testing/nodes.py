@@ -142,6 +142,7 @@ class NameChange:
 
 
 def kind_of(node: Node) -> Literal["file", "folder", "link"]:
+    """What a node is, as a folder lists it."""
     match node:
         case FileNode():
             return "file"
@@ -152,6 +153,7 @@ def kind_of(node: Node) -> Literal["file", "folder", "link"]:
 
 
 def size_of(node: Node) -> int:
+    """The size of a node in bytes, as `stat` gives it."""
     match node:
         case FileNode(content=content):
             return len(content)

@@ -27,6 +27,8 @@ class Say(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool call that a planned answer makes."""
+
     tool: str
     path: str = ""
     text: str = ""
@@ -75,11 +77,15 @@ class Op(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class AtSeat(Op, frozen=True, kw_only=True):
+    """Something that is done at one seat of one host."""
+
     host: int
     seat: int
 
 
 class Prompt(AtSeat, frozen=True, kw_only=True):
+    """Start a turn."""
+
     text: str
     """Unique in its plan."""
     moves: tuple[Move, ...]
@@ -92,14 +98,20 @@ class Prompt(AtSeat, frozen=True, kw_only=True):
 
 
 class StopNamed(AtSeat, frozen=True, kw_only=True):
+    """Stop a turn by its id."""
+
     which: Literal["running", "late", "early", "queued", "foreign"]
 
 
 class StopUnnamed(AtSeat, frozen=True, kw_only=True):
+    """Cancel whatever turn runs."""
+
     token: Literal["none", "current", "stale"] = "none"
 
 
 class Swap(AtSeat, frozen=True, kw_only=True):
+    """Open another session in the seat."""
+
     to: Literal["new", "known", "missing", "newest", "of_other_seat", "same"]
     pick: int = 0
     """Which of the known sessions."""
@@ -107,6 +119,8 @@ class Swap(AtSeat, frozen=True, kw_only=True):
 
 
 class Append(AtSeat, frozen=True, kw_only=True):
+    """Append entries of a client."""
+
     text: str
     entries: int = 1
     token: Literal["current", "stale"] = "current"
@@ -114,10 +128,12 @@ class Append(AtSeat, frozen=True, kw_only=True):
 
 
 class Park(AtSeat, frozen=True, kw_only=True):
-    pass
+    """Park the seat."""
 
 
 class Look(AtSeat, frozen=True, kw_only=True):
+    """Ask what the seat has, and what waits for an answer."""
+
     at: Literal["session", "turn", "approvals", "settings", "policy", "unhandled"]
 
 
@@ -129,21 +145,27 @@ class Answer(AtSeat, frozen=True, kw_only=True):
 
 
 class CloseSeat(AtSeat, frozen=True, kw_only=True):
-    pass
+    """Close the seat."""
 
 
 class ChangeMode(Op, frozen=True, kw_only=True):
+    """Change the approval mode."""
+
     host: int
     mode: Mode
 
 
 class ChangeRule(Op, frozen=True, kw_only=True):
+    """Change the rule of one tool."""
+
     host: int
     tool: str
     rule: Rule
 
 
 class ChangeModel(Op, frozen=True, kw_only=True):
+    """Change the model of turns that name none."""
+
     host: int
 
 
@@ -167,10 +189,14 @@ class ReadSessions(Op, frozen=True, kw_only=True):
 
 
 class KillHost(Op, frozen=True, kw_only=True):
+    """Kill the process of a host."""
+
     host: int
 
 
 class CloseHost(Op, frozen=True, kw_only=True):
+    """Close a host in order."""
+
     host: int
 
 
@@ -182,7 +208,7 @@ class StopProcess(Op, frozen=True, kw_only=True):
 
 
 class PowerLoss(Op, frozen=True, kw_only=True):
-    pass
+    """The power fails: every process dies, and what was not synced may be lost."""
 
 
 TroubleKind = Literal[
@@ -205,12 +231,16 @@ class DiskTrouble(Op, frozen=True, kw_only=True):
 
 
 class CrashOwner(Op, frozen=True, kw_only=True):
+    """The next step of an owner raises."""
+
     host: int
     owner: Literal["session", "turn", "approval", "settings"]
     nth: int = 1
 
 
 class ClockBack(Op, frozen=True, kw_only=True):
+    """The wall clock goes back."""
+
     ms: int
 
 

@@ -152,4 +152,5 @@ class SlowTool:
 
 
 def own_tools(clock: SimClock) -> tuple[SlowTool, ...]:
+    """The tools of the workload beside those of the workspace."""
     return tuple(SlowTool(name, clock) for name in ("slow", "poke", "stubborn", "broken"))

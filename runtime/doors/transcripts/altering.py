@@ -315,7 +315,11 @@ def _copies(ground: Ground, path: str) -> tuple[str, ...]:
     files, cache = ground.leaves.files, ground.layout.cache
     with suppress(OSError):
         forget_rows(files, ground.claims, cache)
-    copies = [cache] if is_there(files, cache) else []
+    try:
+        cached = is_there(files, cache)
+    except OSError:
+        cached = True  # Nobody can say, so it is named.
+    copies = [cache] if cached else []
     with suppress(OSError):
         copies += other_copies(ground, path)
     return tuple(copies)

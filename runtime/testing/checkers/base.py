@@ -50,6 +50,7 @@ def seat_of(owner: str) -> str:
 
 
 def role_of(owner: str) -> str:
+    """The role in an address: `session` of `main/session`."""
     return owner.rpartition("/")[2]
 
 

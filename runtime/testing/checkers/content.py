@@ -53,4 +53,5 @@ def calls_and_results(entries: list[dict[str, Any]]) -> tuple[list[str], list[st
 
 
 def holds(data: bytes, entry_id: str) -> bool:
+    """Whether an entry with this id stands in the bytes of a transcript."""
     return b'"id":"%b"' % entry_id.encode() in data
