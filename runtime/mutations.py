@@ -107,7 +107,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         name="a rewind is done at once, beside the turn that runs",
         file="actors/session_ops.py",
         before=(
-            "            return load(live, Changed(session_id=here.session_id, change=change), taken)\n"
+            "            return load(live, Changed(session_id=here.session_id, "
+            "change=change), taken)\n"
         ),
         after=(
             "            from tenure.messages.transcripts import AlterTranscript\n"

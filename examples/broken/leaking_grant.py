@@ -24,8 +24,8 @@ from tenure.messages.approval import (
     AskUser,
     CallAllowed,
     DecideCall,
-    NoteDecision,
     EndSessionGrants,
+    NoteDecision,
     UserNotAsked,
 )
 from tenure.messages.base import Command, Effect, Event, Message, Outcome

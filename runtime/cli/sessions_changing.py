@@ -93,9 +93,7 @@ def remove(sessions: tuple[str, ...], root: str | None, as_json: bool) -> None:
 @click.command("redact")
 @click.argument("session", metavar="ID")
 @click.option("--pattern", "patterns", multiple=True, help="A regular expression; repeatable.")
-@click.option(
-    "--entry", "entries", multiple=True, help="An entry whose text goes; repeatable."
-)
+@click.option("--entry", "entries", multiple=True, help="An entry whose text goes; repeatable.")
 @click.option("--with", "replacement", default="[redacted]", help="What is put in its place.")
 @root_option
 @json_option

@@ -12,8 +12,8 @@ from tenure.messages.approval import (
     ApprovalResolved,
     CallAllowed,
     DecideCall,
-    NoteDecision,
     EndSessionGrants,
+    NoteDecision,
     UserAnswered,
 )
 from tenure.messages.base import Effect, Message
