@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import ModuleType
 
 from msgspec.structs import replace
 
@@ -11,65 +12,25 @@ from tenure.actors.session import SessionActor
 from tenure.actors.settings import SettingsActor
 from tenure.actors.turn import TurnActor
 from tenure.messages.approval import (
-    AnswerApproval,
     AskUser,
-    DecideCall,
-    EndSessionGrants,
-    GetApprovals,
-    NoteDecision,
     PreviewCall,
-    RevokeApprovals,
-    RevokeSeatApprovals,
 )
 from tenure.messages.base import Command, Event, Outcome
 from tenure.messages.compaction import (
-    Compact,
     CompactionEnded,
     CompactionStarted,
-    DropPass,
-    DropPasses,
     FindCompaction,
-    GetCompaction,
     PassId,
     PlanCompaction,
-    RunCompaction,
-    SettlePasses,
-    StopCompaction,
     SummariseConversation,
-    Uncompact,
 )
-from tenure.messages.handover import DetachSession, ForgetSeat, HandOverSession
+from tenure.messages.handover import ForgetSeat
 from tenure.messages.models import Model
-from tenure.messages.session import (
-    AppendEntries,
-    CancelTurn,
-    ContinueSession,
-    GetSession,
-    OpenNewSession,
-    OpenSession,
-    ParkSeat,
-    SettleCalls,
-    StartTurn,
-)
-from tenure.messages.session_ops import (
-    ClearSessions,
-    DeleteSession,
-    ForkSession,
-    RenameSession,
-    RewindSession,
-    RewriteSession,
-    SetLabel,
-)
 from tenure.messages.settings import (
     CompactionRules,
-    GetPolicy,
-    GetSettings,
     PolicyChanged,
     ReadSettings,
-    SetMode,
-    SetModel,
     SettingsRead,
-    SetToolPolicy,
     WriteSettings,
 )
 from tenure.messages.tokens import Role, TurnId
@@ -85,13 +46,6 @@ from tenure.messages.transcripts import (
     SettleTranscript,
 )
 from tenure.messages.turn import (
-    AbandonDrain,
-    AttachSession,
-    DrainTurn,
-    GetTurn,
-    RunTurn,
-    StopActiveTurn,
-    StopTurn,
     TurnEnded,
     TurnStarted,
 )
@@ -108,77 +62,25 @@ from tenure.runtime.doors.tools.door import AnyTool, Tools
 from tenure.runtime.doors.transcripts import Transcripts
 from tenure.runtime.doors.transcripts.keeping import Keeping
 from tenure.runtime.effects import Handlers
+from tenure.runtime.routes import approval, compaction, session, settings, turn
 from tenure.runtime.streams import StreamRule
 from tenure.runtime.supervisor import OwnerSpec
 
+_ROUTES: Mapping[Role, ModuleType] = {
+    "session": session,
+    "turn": turn,
+    "compaction": compaction,
+    "approval": approval,
+    "settings": settings,
+}
+
 TAKEN_BY: Mapping[type[Command], Role] = {
-    OpenSession: "session",
-    OpenNewSession: "session",
-    ContinueSession: "session",
-    AppendEntries: "session",
-    StartTurn: "session",
-    CancelTurn: "session",
-    SettleCalls: "session",
-    ParkSeat: "session",
-    HandOverSession: "session",
-    GetSession: "session",
-    RenameSession: "session",
-    SetLabel: "session",
-    ForkSession: "session",
-    RewindSession: "session",
-    DeleteSession: "session",
-    ClearSessions: "session",
-    RewriteSession: "session",
-    RunTurn: "turn",
-    StopTurn: "turn",
-    StopActiveTurn: "turn",
-    DrainTurn: "turn",
-    AbandonDrain: "turn",
-    AttachSession: "turn",
-    DetachSession: "turn",
-    GetTurn: "turn",
-    Compact: "session",
-    Uncompact: "session",
-    SettlePasses: "session",
-    RunCompaction: "compaction",
-    StopCompaction: "compaction",
-    DropPass: "compaction",
-    DropPasses: "compaction",
-    GetCompaction: "compaction",
-    DecideCall: "approval",
-    NoteDecision: "approval",
-    AnswerApproval: "approval",
-    RevokeApprovals: "approval",
-    RevokeSeatApprovals: "approval",
-    EndSessionGrants: "approval",
-    GetApprovals: "approval",
-    GetSettings: "settings",
-    GetPolicy: "settings",
-    SetToolPolicy: "settings",
-    SetMode: "settings",
-    SetModel: "settings",
+    command: role for role, routes in _ROUTES.items() for command in routes.TAKEN
 }
 """Which owner takes which command."""
 
 BETWEEN_OWNERS: frozenset[type[Command]] = frozenset(
-    {
-        RunTurn,
-        StopActiveTurn,
-        DrainTurn,
-        AbandonDrain,
-        AttachSession,
-        DetachSession,
-        SettleCalls,
-        SettlePasses,
-        RunCompaction,
-        DropPass,
-        DropPasses,
-        DecideCall,
-        NoteDecision,
-        RevokeApprovals,
-        RevokeSeatApprovals,
-        EndSessionGrants,
-    }
+    command for routes in _ROUTES.values() for command in routes.BETWEEN_OWNERS
 )
 """Commands that only owners send each other: from outside they would go round a check."""
 

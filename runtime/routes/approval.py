@@ -1,0 +1,31 @@
+"""The commands of the ApprovalActor."""
+
+from tenure.messages.approval import (
+    AnswerApproval,
+    DecideCall,
+    EndSessionGrants,
+    GetApprovals,
+    NoteDecision,
+    RevokeApprovals,
+    RevokeSeatApprovals,
+)
+from tenure.messages.base import Command
+
+TAKEN: tuple[type[Command], ...] = (
+    DecideCall,
+    NoteDecision,
+    AnswerApproval,
+    RevokeApprovals,
+    RevokeSeatApprovals,
+    EndSessionGrants,
+    GetApprovals,
+)
+
+BETWEEN_OWNERS: tuple[type[Command], ...] = (
+    DecideCall,
+    NoteDecision,
+    RevokeApprovals,
+    RevokeSeatApprovals,
+    EndSessionGrants,
+)
+"""These only owners send each other: from outside they would go round a check."""

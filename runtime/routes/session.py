@@ -1,0 +1,54 @@
+"""The commands of the SessionActor."""
+
+from tenure.messages.base import Command
+from tenure.messages.compaction import Compact, SettlePasses, Uncompact
+from tenure.messages.handover import HandOverSession
+from tenure.messages.session import (
+    AppendEntries,
+    CancelTurn,
+    ContinueSession,
+    GetSession,
+    OpenNewSession,
+    OpenSession,
+    ParkSeat,
+    SettleCalls,
+    StartTurn,
+)
+from tenure.messages.session_ops import (
+    ClearSessions,
+    DeleteSession,
+    ForkSession,
+    RenameSession,
+    RewindSession,
+    RewriteSession,
+    SetLabel,
+)
+
+TAKEN: tuple[type[Command], ...] = (
+    OpenSession,
+    OpenNewSession,
+    ContinueSession,
+    AppendEntries,
+    StartTurn,
+    CancelTurn,
+    SettleCalls,
+    ParkSeat,
+    HandOverSession,
+    GetSession,
+    RenameSession,
+    SetLabel,
+    ForkSession,
+    RewindSession,
+    DeleteSession,
+    ClearSessions,
+    RewriteSession,
+    Compact,
+    Uncompact,
+    SettlePasses,
+)
+
+BETWEEN_OWNERS: tuple[type[Command], ...] = (
+    SettleCalls,
+    SettlePasses,
+)
+"""These only owners send each other: from outside they would go round a check."""

@@ -1,0 +1,34 @@
+"""The commands of the TurnActor."""
+
+from tenure.messages.base import Command
+from tenure.messages.handover import DetachSession
+from tenure.messages.turn import (
+    AbandonDrain,
+    AttachSession,
+    DrainTurn,
+    GetTurn,
+    RunTurn,
+    StopActiveTurn,
+    StopTurn,
+)
+
+TAKEN: tuple[type[Command], ...] = (
+    RunTurn,
+    StopTurn,
+    StopActiveTurn,
+    DrainTurn,
+    AbandonDrain,
+    AttachSession,
+    DetachSession,
+    GetTurn,
+)
+
+BETWEEN_OWNERS: tuple[type[Command], ...] = (
+    RunTurn,
+    StopActiveTurn,
+    DrainTurn,
+    AbandonDrain,
+    AttachSession,
+    DetachSession,
+)
+"""These only owners send each other: from outside they would go round a check."""
