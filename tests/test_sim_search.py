@@ -72,7 +72,7 @@ def test_a_crash_at_every_point_of_a_turn_and_a_swap_breaks_nothing() -> None:
 def test_sim_sweep_writes_a_failing_run_that_fails_again_with_its_crash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workload_plan, "plan_of", lambda seed: small_plan())
+    monkeypatch.setattr(workload_plan, "plan_of", lambda seed, workload: small_plan())
     with no_call_is_settled():
         # Without a crash nothing has to be settled: only a crash shows what is broken.
         assert run_plan(small_plan(), all_checkers(), chooser=ReplayedChooser(())).violations == ()

@@ -35,17 +35,27 @@ def command() -> None:
 @command.command("run")
 @click.option("--seeds", default=200, show_default=True, help="How many runs.")
 @click.option("--start", default=0, show_default=True, help="The first seed.")
+@click.option("--workload", default="", help="One workload alone: seats, sessions, ...")
 @click.option("--seconds", type=float, help="Stop after this time, whatever is left.")
 @click.option("--jobs", default=1, show_default=True, help="Processes that share the work.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", help="For failing runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def run(seeds: int, start: int, seconds: float | None, jobs: int, out: str, as_json: bool) -> None:
-    """Run many seeds under all checkers; exit 1 where one broke an invariant."""
+def run(
+    seeds: int, start: int, workload: str, seconds: float | None, jobs: int, out: str, as_json: bool
+) -> None:
+    """Run many seeds under all checkers; exit 1 where one broke an invariant.
+
+    The runs are shared out among all workloads, unless one is named.
+    """
+    from tenure.runtime.testing.search import parts_of
+
+    _check_workload(workload)
     began = time.monotonic()
     ends = None if seconds is None else began + seconds
     chunks = [
-        (first, min(first + CHUNK_SEEDS, start + seeds), ends)
-        for first in range(start, start + seeds, CHUNK_SEEDS)
+        (name, first, min(first + CHUNK_SEEDS, start + part), ends)
+        for name, part in parts_of(seeds, workload).items()
+        for first in range(start, start + part, CHUNK_SEEDS)
     ]
     tally, unreached, arms = _searched(chunks, jobs)
     took_s = time.monotonic() - began
@@ -93,14 +103,16 @@ def replay(file: str, pause: bool) -> None:
 
 @command.command("sweep")
 @click.option("--seed", default=0, show_default=True, help="Whose plan.")
+@click.option("--workload", default="seats", show_default=True, help="Of which workload.")
 @click.option("--out", type=click.Path(file_okay=False), default=".", help="For failing runs.")
-def sweep_command(seed: int, out: str) -> None:
+def sweep_command(seed: int, workload: str, out: str) -> None:
     """Crash at every call to the disk and every effect of one plan, one run for each."""
+    _check_workload(workload)
     from tenure.runtime.testing.sweep import sweep
     from tenure.runtime.testing.workload_plan import plan_of
 
     began = time.monotonic()
-    tally = sweep(plan_of(seed))
+    tally = sweep(plan_of(seed, workload))
     paths = _written(tally, Path(out))
     _print(tally, time.monotonic() - began, (), None)
     for path in paths:
@@ -111,8 +123,18 @@ def sweep_command(seed: int, out: str) -> None:
 
 # --- the search -----------------------------------------------------------------------------
 
-Chunk = tuple[int, int, float | None]
-"""First seed, end of seeds, and when to stop."""
+
+def _check_workload(name: str) -> None:
+    from tenure.runtime.testing.workload_plan import SEATS_ALONE
+    from tenure.runtime.testing.workloads import WORKLOADS
+
+    if name not in ("", SEATS_ALONE, *WORKLOADS):
+        known = ", ".join((SEATS_ALONE, *WORKLOADS))
+        raise click.BadParameter(f"there is no workload {name!r}; there are {known}")
+
+
+Chunk = tuple[str, int, int, float | None]
+"""Workload, first seed, end of seeds, and when to stop."""
 
 
 def _searched(chunks: list[Chunk], jobs: int) -> "tuple[Tally, tuple[str, ...], int]":
@@ -135,14 +157,14 @@ def _chunk(chunk: Chunk, arms: "Arms") -> "Tally":
     from tenure.runtime.testing.search import Tally, try_plan
     from tenure.runtime.testing.workload_plan import plan_of
 
-    first, end, ends = chunk
+    workload, first, end, ends = chunk
     tally = Tally()
     gc.freeze()
     with arms.watched():
         for seed in range(first, end):
             if ends is not None and time.monotonic() >= ends:
                 break
-            try_plan(plan_of(seed), tally)
+            try_plan(plan_of(seed, workload), tally)
             if seed % COLLECT_EVERY == 0:
                 gc.collect()
     gc.unfreeze()
@@ -173,7 +195,8 @@ def _written(tally: "Tally", folder: Path) -> list[Path]:
             click.echo(f"no file is written: {error}", err=True)
             continue
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"sim-{invariant.lower()}-{found.plan.seed}.json"
+        name = found.plan.name.replace("/", "-")
+        path = folder / f"sim-{invariant.lower()}-{name}.json"
         path.write_bytes(msgspec.json.format(msgspec.json.encode(failure)))
         paths.append(path)
     return paths
@@ -204,7 +227,7 @@ def _facts(
         "arms_never": unreached,
         "messages_by_state": dict(sorted(tally.reached.messages.items())),
         "violations": [
-            {"seed": found.plan.seed, "invariant": each.invariant, "what": each.what}
+            {"plan": found.plan.name, "invariant": each.invariant, "what": each.what}
             for found in tally.found
             for each in found.violations
         ],
@@ -243,7 +266,7 @@ def _print(tally: "Tally", took_s: float, unreached: tuple[str, ...], arms: int 
     click.echo(f"{len(tally.found)} runs with violations")
     for found in tally.found[:SHOWN_MAX]:
         for each in found.violations[:3]:
-            click.echo(f"  seed {found.plan.seed}: {each.invariant}: {each.what}")
+            click.echo(f"  plan {found.plan.name}: {each.invariant}: {each.what}")
 
 
 def _counts(counter: Counter[str]) -> str:

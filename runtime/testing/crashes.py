@@ -1,5 +1,6 @@
 """Crashes of owners on purpose: a step that raises, at a moment that a test chose."""
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -9,6 +10,11 @@ from tenure.runtime.owner import Owner
 from tenure.runtime.step import Step, StepFunction, Taken
 from tenure.runtime.testing.injected import InjectedCrash
 from tenure.runtime.testing.loop import PROCESS
+
+
+def role_of_class(owner: type[Owner]) -> str:
+    """`index_writer` of `IndexWriterActor`: as it is called in its address."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", owner.__name__.removesuffix("Actor")).lower()
 
 
 class Crashes:
@@ -41,7 +47,7 @@ class Crashes:
             owner.step = staticmethod(self._tapped(owner, step))  # type: ignore[assignment,method-assign]
 
     def _tapped(self, owner: type[Owner], step: StepFunction[Any]) -> StepFunction[Any]:
-        role = owner.__name__.removesuffix("Actor").lower()
+        role = role_of_class(owner)
 
         def tapped(state: Any, message: Message, taken: Taken) -> Step[Any]:
             process = PROCESS.get()

@@ -12,8 +12,12 @@ from tenure.runtime.testing.coverage import Coverage, Reached
 from tenure.runtime.testing.crash_points import CrashAt, CrashPoint
 from tenure.runtime.testing.watch import Watcher
 from tenure.runtime.testing.workload import Plan
-from tenure.runtime.testing.workload_plan import plan_of
+from tenure.runtime.testing.workload_plan import SEATS_ALONE, plan_of
 from tenure.runtime.testing.workload_run import Outcome, run_plan
+from tenure.runtime.testing.workloads import WORKLOADS
+
+SEATS_SHARE = 6.0
+"""Of the runs of a search; each workload says its own."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +68,17 @@ class Tally(msgspec.Struct, kw_only=True):
         self.replies.update(other.replies)
         self.reached.add(other.reached)
         self.found += other.found
+
+
+def parts_of(seeds: int, workload: str = "") -> dict[str, int]:
+    """How many of so many runs each workload gets: all, or the one that is named."""
+    if workload:
+        return {workload: seeds}
+    shares = {SEATS_ALONE: SEATS_SHARE} | {each.name: each.share for each in WORKLOADS.values()}
+    whole = sum(shares.values())
+    parts = {name: int(seeds * share / whole) for name, share in shares.items()}
+    parts[SEATS_ALONE] += seeds - sum(parts.values())
+    return {name: part for name, part in parts.items() if part}
 
 
 def run_seed(seed: int) -> Outcome:

@@ -4,16 +4,15 @@ A plan is made of a seed (`workload_plan.plan_of`), run (`workload_run.run_plan`
 written into the file of a failing run, and made shorter by leaving operations out.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from tenure.messages.approval import Choice
 from tenure.messages.models import FailureKind
 from tenure.messages.settings import Mode, Rule
-
-HOSTS = ("a", "b")
-SEATS = ("s0", "s1", "s2")
+from tenure.runtime.testing.workloads.base import AtSeat, Op
+from tenure.runtime.testing.workloads.sessions import SessionOp
 
 # --- what the model of a turn does, call by call ---------------------------------------------
 
@@ -65,22 +64,6 @@ class Garbage(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 Move = Say | Use | Fail | Stall | Garbage
 
 # --- operations of clients -------------------------------------------------------------------
-
-
-class Op(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """One thing that a client does, `after_ms` behind the one before it."""
-
-    client: int
-    after_ms: int = 0
-    beside: bool = False
-    """The client does not wait for its end before it goes on."""
-
-
-class AtSeat(Op, frozen=True, kw_only=True):
-    """Something that is done at one seat of one host."""
-
-    host: int
-    seat: int
 
 
 class Prompt(AtSeat, frozen=True, kw_only=True):
@@ -234,7 +217,8 @@ class CrashOwner(Op, frozen=True, kw_only=True):
     """The next step of an owner raises."""
 
     host: int
-    owner: Literal["session", "turn", "approval", "settings"]
+    owner: str
+    """Its role: `turn` for the turn owner of any seat."""
     nth: int = 1
 
 
@@ -251,12 +235,15 @@ class EditFile(Op, frozen=True, kw_only=True):
     how: Literal["append", "truncate", "delete", "garble"]
 
 
-AnyOp = (
+SeatOp = (
     Prompt | StopNamed | StopUnnamed | Swap | Append | Park | Look | Answer | CloseSeat
     | ChangeMode | ChangeRule | ChangeModel | ReadSessions | Misroute | Flood
     | KillHost | CloseHost | StopProcess | PowerLoss | DiskTrouble | CrashOwner
     | ClockBack | EditFile
 )  # fmt: skip
+
+AnyOp = SeatOp | SessionOp
+"""Whatever a plan may hold: the operations of seats, and those of each other workload."""
 
 # --- the plan --------------------------------------------------------------------------------
 
@@ -272,11 +259,19 @@ class AnswerPlan(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """One run."""
 
+    workload: str = "seats"
+    """Its name in `workloads.WORKLOADS`, or `seats`."""
     seed: int
     approver: Literal["callable", "clients"]
     """Whether hosts have an approver of their own, or clients answer over the bus."""
     mutating: Rule
     """The policy that the hosts begin with."""
-    working_dirs: tuple[str, ...] = ()
+    settings: dict[str, Any] = {}
+    """Of every host, in the layout of `settings.toml`."""
     answers: tuple[AnswerPlan, ...]
     ops: tuple[AnyOp, ...]
+
+    @property
+    def name(self) -> str:
+        """`17`, or `sessions/17`: what one can ask for again."""
+        return str(self.seed) if self.workload == "seats" else f"{self.workload}/{self.seed}"

@@ -8,7 +8,7 @@ from tenure.messages.approval import ApprovalRequest, ApprovalRequested, Approva
 from tenure.messages.base import Command, Message, Refusal, Reply
 from tenure.messages.bus import Published
 from tenure.messages.session import EntriesAppended, SessionChanged
-from tenure.messages.tokens import RequestId, SessionId, SessionToken, TurnId
+from tenure.messages.tokens import EntryId, RequestId, SessionId, SessionToken, TurnId
 from tenure.messages.turn import TurnEnded, TurnQueued, TurnStarted
 from tenure.runtime.step import Step, Taken
 from tenure.runtime.testing.watch import Watcher
@@ -25,6 +25,7 @@ class Board(Watcher):
         self.tokens: dict[Place, list[SessionToken]] = {}
         self.sessions: list[SessionId] = []
         self.paths: dict[SessionId, str] = {}
+        self.entries: dict[SessionId, list[EntryId]] = {}
         self.running: dict[Place, TurnId] = {}
         self.queued: dict[Place, list[TurnId]] = {}
         self.turns: dict[Place, list[TurnId]] = {}
@@ -55,8 +56,9 @@ class Board(Watcher):
                     del self.running[place]
                 self._unqueue(place, turn_id)
                 self.end_of(turn_id).set()
-            case EntriesAppended(token=token):
+            case EntriesAppended(token=token, entry_ids=entry_ids):
                 self.receipts.add(token.session_id)
+                self.entries.setdefault(token.session_id, []).extend(entry_ids)
             case ApprovalRequested(request=request):
                 self.open[request.request_id] = (place, request)
                 self.requested.append((place, request))

@@ -22,11 +22,9 @@ from tenure.messages.turn import GetTurn, StopTurn, TurnAccepted, TurnQueued
 from tenure.runtime.doors.transcripts import list_sessions, read_session
 from tenure.runtime.doors.transcripts.dialects import Unreadable
 from tenure.runtime.testing.workload import (
-    SEATS,
     Answer,
     AnyOp,
     Append,
-    AtSeat,
     ChangeMode,
     ChangeModel,
     ChangeRule,
@@ -42,6 +40,7 @@ from tenure.runtime.testing.workload import (
     Swap,
 )
 from tenure.runtime.testing.workload_board import Place
+from tenure.runtime.testing.workloads.base import SEATS, AtSeat
 from tenure.runtime.testing.world import ROOT, ProcessEnded, SimHost
 
 if TYPE_CHECKING:
@@ -67,18 +66,18 @@ class Clients:
             case Prompt():
                 await self._prompt(op)
             case CloseSeat():
-                host, seat = await self._seat(op)
+                host, seat = await self.seat(op)
                 if seat in host.host.seats:
                     await self._run.world.inside(host.process, host.host.close_seat(seat))
             case Misroute(owner=owner):
-                host, seat = await self._seat(op)
+                host, seat = await self.seat(op)
                 address = owner if owner == "settings" else f"{seat}/{owner}"
                 await host.ask_owner(address, WRONG[owner])
             case Flood(asks=asks):
-                host, seat = await self._seat(op)
+                host, seat = await self.seat(op)
                 await asyncio.gather(*(host.ask(GetTurn(), seat) for _ in range(asks)))
             case AtSeat():
-                host, seat = await self._seat(op)
+                host, seat = await self.seat(op)
                 await host.ask(self._command(op, host, seat), seat)
             case ChangeMode(host=number, mode=mode):
                 await self._run.host(number).ask(SetMode(mode=mode), "")
@@ -92,7 +91,7 @@ class Clients:
                 return False
         return True
 
-    async def _seat(self, op: AtSeat) -> tuple[SimHost, str]:
+    async def seat(self, op: AtSeat) -> tuple[SimHost, str]:
         """The seat of an operation, made where it is not there."""
         host = self._run.host(op.host)
         await host.start()
@@ -107,7 +106,7 @@ class Clients:
             case StopNamed(which=which):
                 return StopTurn(turn_id=self._turn(which, place))
             case StopUnnamed(token=token):
-                return CancelTurn(token=self._token(token, place))
+                return CancelTurn(token=self.token(token, place))
             case Swap():
                 return self._swap(op, place)
             case Append():
@@ -124,10 +123,10 @@ class Clients:
     # --- turns -----------------------------------------------------------------------------------
 
     async def _prompt(self, op: Prompt) -> None:
-        host, seat = await self._seat(op)
+        host, seat = await self.seat(op)
         command = StartTurn(
             text=op.text + ("x" * HUGE_BYTES if op.size == "huge" else ""),
-            token=self._token(op.token, (host.run_name, seat)),
+            token=self.token(op.token, (host.run_name, seat)),
             when_busy=op.when_busy,
             model=op.model,
             idempotency_key=op.key,
@@ -171,9 +170,10 @@ class Clients:
             case _:
                 return turn_id(session, len(turns) + 1)
 
-    def _token(
+    def token(
         self, which: Literal["none", "current", "stale"], place: Place
     ) -> SessionToken | None:
+        """The token that a command carries, as its operation wants it."""
         tokens = self._tokens(place)
         match which:
             case "none":
@@ -208,7 +208,7 @@ class Clients:
 
     def _append(self, op: Append, place: Place) -> Command:
         tokens = self._tokens(place)
-        token = self._token(op.token, place) or tokens[-1]
+        token = self.token(op.token, place) or tokens[-1]
         text = op.key or op.text
         entries = tuple(
             CustomEntry(

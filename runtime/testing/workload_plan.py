@@ -2,14 +2,13 @@
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from functools import partial
+from typing import Any, Literal, TypeVar, cast
 
 from tenure.messages.approval import Allow, Choice, Deny, Stop
 from tenure.messages.models import FailureKind
 from tenure.messages.settings import Mode, Rule
 from tenure.runtime.testing.workload import (
-    HOSTS,
-    SEATS,
     Answer,
     AnswerPlan,
     AnyOp,
@@ -46,9 +45,12 @@ from tenure.runtime.testing.workload import (
     TroublePlace,
     Use,
 )
+from tenure.runtime.testing.workloads import WORKLOADS
+from tenure.runtime.testing.workloads.base import HOSTS, SEATS, Op, Workload
 
 T = TypeVar("T")
 
+SEATS_ALONE = "seats"
 CLIENTS_MAX = 4
 OPS_MIN, OPS_MAX = 7, 16
 PAUSES_MS = (0, 0, 0, 1, 5, 20, 60, 300, 900)
@@ -103,21 +105,26 @@ THEMES: dict[str, dict[str, float]] = {
 """What some runs have more of: rare meetings need crowds."""
 
 
-def plan_of(seed: int) -> Plan:
-    """What happens in the run of this seed."""
-    return _Planner(seed).plan()
+def plan_of(seed: int, workload: str = SEATS_ALONE) -> Plan:
+    """What happens in the run of this seed of a workload."""
+    return Planner(seed, None if workload == SEATS_ALONE else WORKLOADS[workload]).plan()
 
 
-class _Planner:
-    def __init__(self, seed: int) -> None:
+class Planner:
+    """Draws one plan.  Workloads of other parts draw their operations with it."""
+
+    def __init__(self, seed: int, workload: Workload | None = None) -> None:
         self._seed = seed
-        self._chance = random.Random(f"plan/{seed}")
+        self._workload = workload
+        place = "plan" if workload is None else f"plan/{workload.name}"
+        self._chance = random.Random(f"{place}/{seed}")
         # Half of the runs have one host; the other half have two on one disk.
         self._hosts = self._chance.choice((1, 2))
         self._seats = self._chance.choice((1, 1, 2, 3))
         self._clients = self._chance.randint(2, CLIENTS_MAX)
         self._haste = self._chance.choice((0.0, 0.3, 0.7))
-        self._theme = self._chance.choice(tuple(THEMES))
+        themes = THEMES if workload is None else workload.themes
+        self._weights = {**WEIGHTS, **themes[self._chance.choice(tuple(themes))]}
         self._texts = 0
 
     def plan(self) -> Plan:
@@ -127,17 +134,23 @@ class _Planner:
             ops.insert(0, self._prompt())
         rules: tuple[Rule, ...] = ("ask", "ask", "ask", "allow", "deny")
         return Plan(
+            workload=SEATS_ALONE if self._workload is None else self._workload.name,
             seed=self._seed,
             approver=chance.choice(("callable", "clients")),
             mutating=chance.choice(rules),
-            working_dirs=chance.choice(((), (), (), ("sub",), ("notes",))),
+            settings=self._settings(),
             answers=tuple(self._answer_plan() for _ in range(chance.randint(1, 4))),
             ops=tuple(ops),
         )
 
+    def _settings(self) -> dict[str, Any]:
+        """Of the workload, and where tools may work."""
+        dirs: list[str] = self._chance.choice(([], [], [], ["sub"], ["notes"]))
+        settings = {} if self._workload is None else self._workload.settings(self)
+        return settings | ({"approval": {"working_dirs": dirs}} if dirs else {})
+
     def _op(self) -> AnyOp:
-        weights = WEIGHTS | THEMES[self._theme]
-        makes: dict[str, Callable[[], AnyOp]] = {
+        makes: dict[str, Callable[[], Op]] = {
             "prompt": self._prompt, "stop": self._stop, "cancel": self._cancel,
             "swap": self._swap, "append": self._append, "park": self._park, "look": self._look,
             "answer": self._answer, "close_seat": self._close_seat, "change": self._change,
@@ -145,171 +158,179 @@ class _Planner:
             "process": self._process, "power": self._power, "disk": self._disk,
             "crash": self._crash, "clock": self._clock, "edit": self._edit,
         }  # fmt: skip
-        (name,) = self._chance.choices(list(makes), [weights[name] for name in makes])
-        return makes[name]()
+        if self._workload is not None:
+            for name, draw in self._workload.draws.items():
+                makes[name] = partial(draw, self)
+        weights = [self._weights.get(name, 0) for name in makes]
+        (name,) = self._chance.choices(list(makes), weights)
+        return cast(AnyOp, makes[name]())
 
-    def _one(self, things: Sequence[T]) -> T:
+    # --- for every workload ----------------------------------------------------------------------
+
+    def one(self, things: Sequence[T]) -> T:
+        """One of them; say a thing twice to have it twice as often."""
         return self._chance.choice(things)
 
-    def _who(self) -> dict[str, Any]:
+    def who(self) -> dict[str, Any]:
+        """The fields of every `Op`."""
         return {
             "client": self._chance.randrange(self._clients),
-            "after_ms": self._one(PAUSES_MS),
+            "after_ms": self.one(PAUSES_MS),
             "beside": self._chance.random() < self._haste,
         }
 
-    def _host(self) -> int:
+    def host(self) -> int:
+        """The number of one of the hosts."""
         return self._chance.randrange(min(self._hosts, len(HOSTS)))
 
-    def _place(self) -> dict[str, Any]:
+    def place(self) -> dict[str, Any]:
+        """The fields of every `AtSeat`."""
         seat = self._chance.randrange(min(self._seats, len(SEATS)))
-        return {**self._who(), "host": self._host(), "seat": seat}
+        return {**self.who(), "host": self.host(), "seat": seat}
 
-    def _text(self, what: str) -> str:
+    def text(self, what: str) -> str:
+        """A text that no other operation of the plan has."""
         self._texts += 1
         return f"{what}{self._texts}"
 
-    def _token(self) -> Literal["none", "current", "stale"]:
+    def token(self) -> Literal["none", "current", "stale"]:
+        """Which token a command carries."""
         tokens: tuple[Literal["none", "current", "stale"], ...] = (
             "none", "none", "none", "current", "current", "stale",
         )  # fmt: skip
-        return self._one(tokens)
+        return self.one(tokens)
 
     # --- operations ------------------------------------------------------------------------------
 
     def _prompt(self) -> AnyOp:
-        moves = tuple(self._move() for _ in range(self._one((1, 2, 2, 3, 4))))
-        text = self._text("prompt")
+        moves = tuple(self._move() for _ in range(self.one((1, 2, 2, 3, 4))))
+        text = self.text("prompt")
         if self._chance.random() < 0.03:
             text = " "
         return Prompt(
-            **self._place(),
+            **self.place(),
             text=text,
             moves=moves,
-            token=self._token(),
-            when_busy=self._one(("refuse", "queue", "queue")),
-            key=self._one(("", "", "", f"key of {text}", "prompt key")),
-            model=self._one(("",) * 30 + ("no-such:model",)),
-            size=self._one(("usual",) * 60 + ("huge",)),
-            wait=self._one(("end", "end", "reply")),
+            token=self.token(),
+            when_busy=self.one(("refuse", "queue", "queue")),
+            key=self.one(("", "", "", f"key of {text}", "prompt key")),
+            model=self.one(("",) * 30 + ("no-such:model",)),
+            size=self.one(("usual",) * 60 + ("huge",)),
+            wait=self.one(("end", "end", "reply")),
         )
 
     def _stop(self) -> AnyOp:
         return StopNamed(
-            **self._place(),
-            which=self._one(
-                ("running", "running", "running", "late", "early", "queued", "foreign")
-            ),
+            **self.place(),
+            which=self.one(("running", "running", "running", "late", "early", "queued", "foreign")),
         )
 
     def _cancel(self) -> AnyOp:
-        return StopUnnamed(**self._place(), token=self._token())
+        return StopUnnamed(**self.place(), token=self.token())
 
     def _swap(self) -> AnyOp:
         return Swap(
-            **self._place(),
-            to=self._one(
+            **self.place(),
+            to=self.one(
                 ("new", "new", "known", "known", "missing", "newest", "of_other_seat", "same")
             ),
             pick=self._chance.randrange(4),
-            name=self._one(("", "", "named")),
+            name=self.one(("", "", "named")),
         )
 
     def _append(self) -> AnyOp:
         return Append(
-            **self._place(),
-            text=self._text("entry"),
-            entries=self._one((0, 1, 1, 1, 3)),
-            token=self._one(("current", "current", "current", "stale")),
-            key=self._one(("", "", "k1", "k2")),
+            **self.place(),
+            text=self.text("entry"),
+            entries=self.one((0, 1, 1, 1, 3)),
+            token=self.one(("current", "current", "current", "stale")),
+            key=self.one(("", "", "k1", "k2")),
         )
 
     def _park(self) -> AnyOp:
-        return Park(**self._place())
+        return Park(**self.place())
 
     def _look(self) -> AnyOp:
         return Look(
-            **self._place(),
-            at=self._one(("session", "turn", "approvals", "settings", "policy", "unhandled")),
+            **self.place(),
+            at=self.one(("session", "turn", "approvals", "settings", "policy", "unhandled")),
         )
 
     def _answer(self) -> AnyOp:
         return Answer(
-            **self._place(),
-            which=self._one(("open", "open", "closed", "of_other_seat", "unknown")),
-            choice=self._one(CHOICES),
+            **self.place(),
+            which=self.one(("open", "open", "closed", "of_other_seat", "unknown")),
+            choice=self.one(CHOICES),
         )
 
     def _close_seat(self) -> AnyOp:
-        return CloseSeat(**self._place())
+        return CloseSeat(**self.place())
 
     def _change(self) -> AnyOp:
         modes: tuple[Mode, ...] = ("safe", "yolo", "plan")
         rules: tuple[Rule, ...] = ("allow", "ask", "deny")
         match self._chance.randrange(5):
             case 0 | 1:
-                return ChangeMode(**self._who(), host=self._host(), mode=self._one(modes))
+                return ChangeMode(**self.who(), host=self.host(), mode=self.one(modes))
             case 2:
-                return ChangeModel(**self._who(), host=self._host())
+                return ChangeModel(**self.who(), host=self.host())
             case _:
-                tool = self._one(RULED_TOOLS)
-                return ChangeRule(
-                    **self._who(), host=self._host(), tool=tool, rule=self._one(rules)
-                )
+                tool = self.one(RULED_TOOLS)
+                return ChangeRule(**self.who(), host=self.host(), tool=tool, rule=self.one(rules))
 
     def _read(self) -> AnyOp:
-        return ReadSessions(**self._who())
+        return ReadSessions(**self.who())
 
     def _misroute(self) -> AnyOp:
         owners: tuple[Literal["session", "turn", "approval", "settings"], ...] = (
             "session", "turn", "approval", "settings",
         )  # fmt: skip
-        return Misroute(**self._place(), owner=self._one(owners))
+        return Misroute(**self.place(), owner=self.one(owners))
 
     def _flood(self) -> AnyOp:
-        return Flood(**self._place(), asks=2_500)
+        return Flood(**self.place(), asks=2_500)
 
     # --- accidents -------------------------------------------------------------------------------
 
     def _process(self) -> AnyOp:
         match self._chance.randrange(4):
             case 0 | 1:
-                return KillHost(**self._who(), host=self._host())
+                return KillHost(**self.who(), host=self.host())
             case 2:
-                return CloseHost(**self._who(), host=self._host())
+                return CloseHost(**self.who(), host=self.host())
             case _:
-                for_ms = self._one((50, 400, 3_000, 40_000))
-                return StopProcess(**self._who(), host=self._host(), for_ms=for_ms)
+                for_ms = self.one((50, 400, 3_000, 40_000))
+                return StopProcess(**self.who(), host=self.host(), for_ms=for_ms)
 
     def _power(self) -> AnyOp:
-        return PowerLoss(**self._who())
+        return PowerLoss(**self.who())
 
     def _disk(self) -> AnyOp:
         return DiskTrouble(
-            **self._who(),
-            kind=self._one(TROUBLES),
-            at=self._one(PLACES[self._theme == "settings"]),
+            **self.who(),
+            kind=self.one(TROUBLES),
+            at=self.one(PLACES[self._weights["change"] >= 30]),
             nth=self._chance.randint(1, 6),
-            for_ms=self._one((10, 200, 2_000)),
+            for_ms=self.one((10, 200, 2_000)),
         )
 
     def _crash(self) -> AnyOp:
         return CrashOwner(
-            **self._who(),
-            host=self._host(),
-            owner=self._one(("session", "turn", "turn", "approval", "settings")),
+            **self.who(),
+            host=self.host(),
+            owner=self.one(("session", "turn", "turn", "approval", "settings")),
             nth=self._chance.randint(1, 8),
         )
 
     def _clock(self) -> AnyOp:
-        return ClockBack(**self._who(), ms=self._one((5, 3_600_000)))
+        return ClockBack(**self.who(), ms=self.one((5, 3_600_000)))
 
     def _edit(self) -> AnyOp:
         pick = self._chance.randrange(4)
         return EditFile(
-            **self._who(),
+            **self.who(),
             pick=pick,
-            how=self._one(("append", "append", "truncate", "delete", "garble")),
+            how=self.one(("append", "append", "truncate", "delete", "garble")),
         )
 
     # --- what models and users do ----------------------------------------------------------------
@@ -318,34 +339,34 @@ class _Planner:
         match self._chance.choices(range(5), (5, 9, 3, 1, 1))[0]:
             case 0:
                 return Say(
-                    pieces=self._one((0, 1, 3)),
-                    pause_ms=self._one((0, 0, 10, 200)),
-                    stop=self._one(("stop", "stop", "stop", "length")),
+                    pieces=self.one((0, 1, 3)),
+                    pause_ms=self.one((0, 0, 10, 200)),
+                    stop=self.one(("stop", "stop", "stop", "length")),
                 )
             case 1:
-                calls = tuple(self._use() for _ in range(self._one((1, 1, 2, 3))))
+                calls = tuple(self._use() for _ in range(self.one((1, 1, 2, 3))))
                 stops: tuple[Literal["toolUse", "length"], ...] = ("toolUse",) * 9 + ("length",)
-                return Use(calls=calls, stop=self._one(stops))
+                return Use(calls=calls, stop=self.one(stops))
             case 2:
                 return Fail(
-                    kind=self._one(KINDS),
-                    pieces=self._one((0, 1)),
-                    retry_after_ms=self._one((0, 0, 700, 500_000)),
+                    kind=self.one(KINDS),
+                    pieces=self.one((0, 1)),
+                    retry_after_ms=self.one((0, 0, 700, 500_000)),
                 )
             case 3:
-                return Stall(when_cancelled=self._one(("ends", "late")))
+                return Stall(when_cancelled=self.one(("ends", "late")))
             case _:
                 return Garbage(
-                    kind=self._one(("no_done", "raises", "no_event", "bad_arguments", "same_ids"))
+                    kind=self.one(("no_done", "raises", "no_event", "bad_arguments", "same_ids"))
                 )
 
     def _use(self) -> ToolUse:
-        path = self._one(BAD_PATHS) if self._chance.random() < 0.08 else self._one(PATHS)
+        path = self.one(BAD_PATHS) if self._chance.random() < 0.08 else self.one(PATHS)
         return ToolUse(
-            tool=self._one(TOOLS),
+            tool=self.one(TOOLS),
             path=path,
-            text=self._text("line"),
-            ms=self._one((0, 10, 200, 2_000)),
+            text=self.text("line"),
+            ms=self.one((0, 10, 200, 2_000)),
         )
 
     def _answer_plan(self) -> AnswerPlan:
@@ -353,5 +374,5 @@ class _Planner:
             "once", "once", "once", "once", "twice", "wrong_seat_first", "never",
         )  # fmt: skip
         return AnswerPlan(
-            choice=self._one(CHOICES), after_ms=self._one(PAUSES_MS), how=self._one(hows)
+            choice=self.one(CHOICES), after_ms=self.one(PAUSES_MS), how=self.one(hows)
         )

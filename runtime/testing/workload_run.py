@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from tenure.messages.approval import ApprovalRequest, Choice
+from tenure.messages.base import Command, Reply
 from tenure.messages.bus import DeadlinePassed
 from tenure.messages.session import OpenSession, SessionOpened
 from tenure.messages.tokens import ProcessName, SessionId
@@ -19,11 +20,13 @@ from tenure.runtime.testing.faults import DiskCall, Fault
 from tenure.runtime.testing.loop import Stuck, TooLong
 from tenure.runtime.testing.troubles import Troubles
 from tenure.runtime.testing.watch import Watcher
-from tenure.runtime.testing.workload import HOSTS, SEATS, AnswerPlan, AnyOp, Plan, Prompt
+from tenure.runtime.testing.workload import AnswerPlan, AnyOp, Plan, Prompt
 from tenure.runtime.testing.workload_accidents import Accidents
 from tenure.runtime.testing.workload_board import Board, Place
 from tenure.runtime.testing.workload_clients import Clients
 from tenure.runtime.testing.workload_model import PlannedModel, own_tools
+from tenure.runtime.testing.workloads import PERFORMERS, WORKLOADS
+from tenure.runtime.testing.workloads.base import HOSTS, SEATS, AtSeat
 from tenure.runtime.testing.world import ROOT, ProcessEnded, SimHost, World, simulate
 
 CLIENTS_END_S = 3_000.0
@@ -92,6 +95,11 @@ class Run:
     def place(self, number: int, seat: int) -> Place:
         return (self.host(number).run_name, SEATS[seat])
 
+    async def ask(self, op: AtSeat, command: Command) -> Reply:
+        """As a client at the seat of this operation; both are started where they are not there."""
+        host, seat = await self.clients.seat(op)
+        return await host.ask(command, seat)
+
     def _new_host(self, name: str) -> SimHost:
         world, plan = self.world, self.plan
         approve = self._approver(name) if plan.approver == "callable" else None
@@ -100,9 +108,7 @@ class Run:
             model=PlannedModel(self._moves, world.clock),
             approve=approve,
             tools=own_tools(world.clock),
-            settings={"approval": {"working_dirs": list(plan.working_dirs)}}
-            if plan.working_dirs
-            else None,
+            settings=plan.settings or None,
         )
 
     def _approver(self, name: str) -> Callable[[ApprovalRequest], Coroutine[Any, Any, Choice]]:
@@ -158,7 +164,10 @@ class Run:
 
     async def _do(self, op: AnyOp) -> None:
         try:
-            if not await self.clients.do(op):
+            performer = PERFORMERS.get(type(op))
+            if performer is not None:
+                await performer(self, op)
+            elif not await self.clients.do(op):
                 await self.accidents.do(op)
         except (ProcessEnded, HostClosed):
             return
@@ -221,7 +230,7 @@ def run_plan(
     Args:
         watchers: what they report stands in the outcome.
     """
-    with simulate(plan.seed, chooser=chooser, watchers=watchers) as world:
+    with simulate(_world_seed(plan), chooser=chooser, watchers=watchers) as world:
         crash = next((each for each in watchers if isinstance(each, CrashAt)), None)
         run = Run(plan, world, crash)
         found: tuple[Violation, ...] = ()
@@ -246,6 +255,10 @@ def run_plan(
     return outcome
 
 
+def _world_seed(plan: Plan) -> int | str:
+    return plan.seed if plan.workload == "seats" else plan.name
+
+
 def _put_files(world: World, plan: Plan) -> None:
     disk = world.disk
     disk.put(f"{ROOT}/notes.md", b"line one\nsecond\n")
@@ -255,3 +268,5 @@ def _put_files(world: World, plan: Plan) -> None:
         disk.put(f"{ROOT}/.tenure/settings.toml", text.encode())
     disk.put("/outside/secret.txt", b"SECRET\n")
     disk.put_link(f"{ROOT}/link", "/outside")
+    if plan.workload in WORKLOADS:
+        WORKLOADS[plan.workload].prepare(world)
