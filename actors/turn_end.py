@@ -93,12 +93,12 @@ def ended_of(run: Run, end: End, why: str) -> TurnEnded:
             return TurnEnded(
                 turn_id=run.turn_id, stop_reason=stop_reason, error=error or why, usage=run.usage
             )
-        case Stopped(cause):
+        case Stopped(cause, said):
             return TurnEnded(
                 turn_id=run.turn_id,
                 stop_reason="stopped",
                 cause=cause,
-                error=why,
+                error=said or why,
                 usage=run.usage,
             )
 

@@ -7,6 +7,7 @@ from tenure.actors.turn_state import (
     AnswerSaved,
     Calling,
     Finished,
+    Loop,
     Relief,
     Retrying,
     Run,
@@ -55,7 +56,8 @@ def on_model_done(
 ) -> Step[State]:
     """The model has spoken: its message is written before anything is done about it."""
     unused: Relief = "unused"
-    run = replace(state.run, usage=state.run.usage.plus(message.usage), relief=unused)
+    loop = state.run.loop if calls_of(message) else Loop()
+    run = replace(state.run, usage=state.run.usage.plus(message.usage), relief=unused, loop=loop)
     stamped = replace(message, timestamp=message.timestamp or taken.now_ms)
     if isinstance(state, StoppingModel):
         # It ended before the cancel reached it: the answer is kept, its calls are not run.

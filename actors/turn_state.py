@@ -52,6 +52,14 @@ Relief = Literal["unused", "used"]
 """used: this model call was refused as too long before, and room was made for it."""
 
 
+class Loop(msgspec.Struct, frozen=True):
+    """How often the last tool batch came in a row."""
+
+    digest: str = ""
+    """Of its calls and their results; empty before the first batch."""
+    equal_batches: int = 0
+
+
 class Run(msgspec.Struct, frozen=True):
     """One running turn."""
 
@@ -69,6 +77,7 @@ class Run(msgspec.Struct, frozen=True):
     calls: int = 0
     """Model calls so far, retries included."""
     usage: Usage = Usage(priced=True)
+    loop: Loop = Loop()
 
     @property
     def turn_id(self) -> TurnId:
@@ -114,7 +123,7 @@ class Saving(msgspec.Struct, frozen=True):
 
 
 class Saved(msgspec.Struct, frozen=True):
-    pass
+    result: ToolResultMessage
 
 
 Status = Waiting | Undecided | Allowed | Running | Done | Saving | Saved
@@ -143,6 +152,8 @@ class Stopped(msgspec.Struct, frozen=True):
     """Somebody stopped it."""
 
     cause: StopCause
+    why: str = ""
+    """What there is to say beyond the cause."""
 
 
 End = Finished | Stopped

@@ -53,8 +53,14 @@ from tenure.messages.turn_effects import PrepareTurn
 from tenure.runtime.step import AskId, Step, Taken
 
 
-def stop(state: Busy, cause: StopCause, asker: AskId | None, taken: Taken) -> Step[State]:
-    """A stop: the queue is emptied first, its texts are given back, then the turn is stopped."""
+def stop(
+    state: Busy, cause: StopCause, asker: AskId | None, taken: Taken, why: str = ""
+) -> Step[State]:
+    """A stop: the queue is emptied first, its texts are given back, then the turn is stopped.
+
+    Args:
+        why: for the event of the end, what there is to say beyond the cause.
+    """
     run = state.run
     emptied = replace(state, run=replace(run, queue=()))
     dropped = tuple(prompt.text for prompt in run.queue)
@@ -64,7 +70,7 @@ def stop(state: Busy, cause: StopCause, asker: AskId | None, taken: Taken) -> St
     for prompt in run.queue:
         ended = TurnEnded(turn_id=prompt.turn_id, stop_reason="stopped", cause=cause)
         stopping = stopping.emit(ended)
-    return after(stopping, begin_stop(emptied, Stopped(cause), (), taken))
+    return after(stopping, begin_stop(emptied, Stopped(cause, why), (), taken))
 
 
 def begin_stop(

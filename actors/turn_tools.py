@@ -10,6 +10,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from tenure.actors.turn_end import after, error_result
+from tenure.actors.turn_loop_guard import is_looping, noted, why_stopped
 from tenure.actors.turn_room import next_call
 from tenure.actors.turn_state import (
     Acting,
@@ -28,7 +29,7 @@ from tenure.actors.turn_state import (
     Undecided,
     Waiting,
 )
-from tenure.actors.turn_stop import settle_tools
+from tenure.actors.turn_stop import settle_tools, stop
 from tenure.messages.approval import (
     CallAllowed,
     CallDenied,
@@ -79,7 +80,7 @@ def advance(step: Step[Acting], taken: Taken) -> Step[State]:
     step = _save_finished(step)
     state = step.state
     if all(isinstance(call.status, Saved) for call in state.calls):
-        return after(step.to(state), next_call(state.run))
+        return after(step.to(state), _batch_done(state, taken))
     return step.to(state)
 
 
@@ -125,7 +126,10 @@ def on_results_saved(state: Acting, call_ids: tuple[CallId, ...], taken: Taken) 
 
 def mark_saved(calls: tuple[Call, ...], call_ids: tuple[CallId, ...]) -> tuple[Call, ...]:
     return tuple(
-        replace(call, status=Saved()) if call.call_id in call_ids else call for call in calls
+        replace(call, status=Saved(call.status.result))
+        if call.call_id in call_ids and isinstance(call.status, Saving)
+        else call
+        for call in calls
     )
 
 
@@ -172,6 +176,15 @@ def superseded(step: Step[S], request_id: RequestId | None) -> Step[S]:
 
 
 # --- pure helpers ------------------------------------------------------------------------
+
+
+def _batch_done(state: Acting, taken: Taken) -> Step[State]:
+    """Every result is durable: on to the next model call, unless the turn repeats itself."""
+    run = noted(state.run, state.calls)
+    if is_looping(run):  # guard: TURN-11
+        looping = Acting(run, state.calls)
+        return stop(looping, "loop_guard", None, taken, why=why_stopped(state.calls))
+    return next_call(run)
 
 
 def _open_wave(step: Step[Acting], taken: Taken) -> Step[Acting]:

@@ -13,9 +13,7 @@ from tenure.messages.tokens import CallId, SessionId, SessionToken, TurnId
 
 StopCause = Literal["user", "approval", "budget", "swap", "handover", "shutdown", "loop_guard"]
 
-TurnStopReason = Literal[
-    "end_turn", "max_tokens", "stopped", "error", "loop_guard", "session_lost", "owner_lost"
-]
+TurnStopReason = Literal["end_turn", "max_tokens", "stopped", "error", "session_lost", "owner_lost"]
 """Why a turn ended.  `stopped` comes with a cause; `error` with an error."""
 
 # --- commands --------------------------------------------------------------------------

@@ -195,6 +195,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         text="Every cause stops a turn in the one way; stopping one seat never touches another.",
     ),
     _invariant(
+        id="TURN-11",
+        owner="TurnActor",
+        text=(
+            "A turn that repeats itself, four equal tool batches with equal results in a row, is "
+            "stopped, and says so."
+        ),
+    ),
+    _invariant(
         id="APPROVE-1",
         owner="ApprovalActor",
         text="One open request for a tool call.",

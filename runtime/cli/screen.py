@@ -48,10 +48,15 @@ _WHY_ENDED = {
     "max_tokens": "the answer was cut off by the model's length limit",
     "stopped": "stopped",
     "error": "the turn failed",
-    "loop_guard": "stopped: the turn repeated itself",
     "session_lost": "the turn ended: the session was lost",
     "owner_lost": "the turn ended: its owner failed",
 }
+
+_WHY_STOPPED = {
+    "loop_guard": "stopped: the turn repeated itself",
+    "budget": "stopped: the budget is used up",
+}
+"""Causes that nobody at the screen gave."""
 
 
 class Screen(Protocol):
@@ -174,7 +179,7 @@ class TextScreen:
 
     def _end(self, event: TurnEnded) -> None:
         self._end_line()
-        why = _WHY_ENDED.get(event.stop_reason)
+        why = _WHY_STOPPED.get(event.cause or "") or _WHY_ENDED.get(event.stop_reason)
         if why is not None:
             self.note(f"{why}: {event.error}" if event.error else why)
 

@@ -25,6 +25,9 @@ from tenure.runtime.testing.checkers.base import Checker, Over, Recent, address_
 
 Place = tuple[str, str]
 
+OWN_CAUSES = frozenset({"budget", "loop_guard"})
+"""Stops that a turn begins itself, with nobody sending them; see limits.py."""
+
 
 class _Seat(msgspec.Struct):
     """What one TurnActor has, seen from outside."""
@@ -168,7 +171,8 @@ class Stops(Checker):
 
     def _ended(self, host: str, owner: str, seat: _Seat, event: TurnEnded) -> None:
         turn = event.turn_id
-        if event.stop_reason == "stopped" and event.cause not in seat.may_end.get(turn, set()):
+        causes = seat.may_end.get(turn, set()) | OWN_CAUSES
+        if event.stop_reason == "stopped" and event.cause not in causes:
             elsewhere = self._sent.get((host, str(event.cause)), owner) != owner
             what = f"{turn} in {owner} was stopped ({event.cause}), and nobody stopped it there"
             self.report("TURN-9" if elsewhere else "TURN-2", what)
