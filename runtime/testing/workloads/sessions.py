@@ -93,7 +93,7 @@ ENTRIES = (0, 0, 1, 2, 5, NO_ENTRY, UNKNOWN_ENTRY)
 """How far back from the newest entry; the leaf or the root; one that no session has."""
 
 
-def rename(planner: "Planner") -> Rename:
+def _draw_rename(planner: "Planner") -> Rename:
     return Rename(
         **planner.place(),
         whose=planner.one(WHOSE),
@@ -103,7 +103,7 @@ def rename(planner: "Planner") -> Rename:
     )
 
 
-def label(planner: "Planner") -> Label:
+def _draw_label(planner: "Planner") -> Label:
     return Label(
         **planner.place(),
         entry=planner.one(ENTRIES),
@@ -112,7 +112,7 @@ def label(planner: "Planner") -> Label:
     )
 
 
-def fork(planner: "Planner") -> Fork:
+def _draw_fork(planner: "Planner") -> Fork:
     return Fork(
         **planner.place(),
         whose=planner.one(WHOSE),
@@ -123,7 +123,7 @@ def fork(planner: "Planner") -> Fork:
     )
 
 
-def rewind(planner: "Planner") -> Rewind:
+def _draw_rewind(planner: "Planner") -> Rewind:
     return Rewind(
         **planner.place(),
         entry=planner.one(ENTRIES),
@@ -132,15 +132,15 @@ def rewind(planner: "Planner") -> Rewind:
     )
 
 
-def delete(planner: "Planner") -> Delete:
+def _draw_delete(planner: "Planner") -> Delete:
     return Delete(**planner.place(), whose=planner.one(WHOSE), pick=planner.one(range(4)))
 
 
-def clear(planner: "Planner") -> Clear:
+def _draw_clear(planner: "Planner") -> Clear:
     return Clear(**planner.place())
 
 
-def rewrite(planner: "Planner") -> Rewrite:
+def _draw_rewrite(planner: "Planner") -> Rewrite:
     return Rewrite(
         **planner.place(),
         whose=planner.one(WHOSE),
@@ -156,7 +156,7 @@ def rewrite(planner: "Planner") -> Rewrite:
 NOBODY = SessionId("no-such-session")
 
 
-async def do(run: "Run", op: "SessionOp") -> None:
+async def _do(run: "Run", op: "SessionOp") -> None:
     host, seat = await run.clients.seat(op)
     await host.ask(_command(run, op, (host.run_name, seat)), seat)
 
@@ -250,15 +250,15 @@ def _entry(run: "Run", back: int, place: tuple[str, str]) -> EntryId | None:
 WORKLOAD = Workload(
     name="sessions",
     draws={
-        "rename": rename,
-        "label": label,
-        "fork": fork,
-        "rewind": rewind,
-        "delete": delete,
-        "clear": clear,
-        "rewrite": rewrite,
+        "rename": _draw_rename,
+        "label": _draw_label,
+        "fork": _draw_fork,
+        "rewind": _draw_rewind,
+        "delete": _draw_delete,
+        "clear": _draw_clear,
+        "rewrite": _draw_rewrite,
     },
-    does=dict.fromkeys((Rename, Label, Fork, Rewind, Delete, Clear, Rewrite), do),
+    does=dict.fromkeys((Rename, Label, Fork, Rewind, Delete, Clear, Rewrite), _do),
     themes={
         "usual": {
             "rename": 8, "label": 6, "fork": 8, "rewind": 10, "delete": 5, "clear": 2,
