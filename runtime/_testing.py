@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from tenure.runtime.testing.replay import replay as replay
     from tenure.runtime.testing.watch import Violated as Violated
     from tenure.runtime.testing.watch import Watcher as Watcher
+    from tenure.runtime.testing.web_faults import WebRequest as WebRequest
+    from tenure.runtime.testing.web_faults import WebResponse as WebResponse
+    from tenure.runtime.testing.web_faults import WebRule as WebRule
+    from tenure.runtime.testing.web_faults import WebRules as WebRules
     from tenure.runtime.testing.world import SimHost as SimHost
     from tenure.runtime.testing.world import World as World
     from tenure.runtime.testing.world import simulate as simulate
@@ -74,6 +78,10 @@ _HOMES = {
     "replay": "tenure.runtime.testing.replay",
     "Violated": "tenure.runtime.testing.watch",
     "Watcher": "tenure.runtime.testing.watch",
+    "WebRequest": "tenure.runtime.testing.web_faults",
+    "WebResponse": "tenure.runtime.testing.web_faults",
+    "WebRule": "tenure.runtime.testing.web_faults",
+    "WebRules": "tenure.runtime.testing.web_faults",
     "SimHost": "tenure.runtime.testing.world",
     "World": "tenure.runtime.testing.world",
     "simulate": "tenure.runtime.testing.world",

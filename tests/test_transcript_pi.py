@@ -86,6 +86,7 @@ def host(tmp_path):
         locks=leaves.locks,
         processes=leaves.processes,
         sockets=leaves.sockets,
+        web=leaves.web,
         workers=InlineWorkers(),
     )
 

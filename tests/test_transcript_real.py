@@ -113,6 +113,7 @@ def leaves():
         locks=real.locks,
         processes=real.processes,
         sockets=real.sockets,
+        web=real.web,
         workers=InlineWorkers(),
     )
     asyncio.run(real.workers.close())

@@ -28,6 +28,7 @@ def disk_leaves() -> Leaves:
         locks=real.locks,
         processes=real.processes,
         sockets=real.sockets,
+        web=real.web,
         workers=InlineWorkers(),
     )
 

@@ -10,6 +10,8 @@ import ssl
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tenure.runtime.doors.web import CONNECT_S_MAX, READ_S_MAX
+
 if TYPE_CHECKING:
     import httpx
 else:
@@ -18,11 +20,7 @@ else:
     except ImportError:
         import httpx
 
-__all__ = ["client", "httpx", "ssl_context"]
-
-CONNECT_S_MAX = 10.0
-READ_S_MAX = 300.0
-"""The longest silence in the middle of an answer.  A model may think for minutes."""
+__all__ = ["client", "httpx", "ssl_context", "timeouts"]
 
 
 @cache
@@ -32,11 +30,10 @@ def ssl_context() -> ssl.SSLContext:
 
 
 def client(*, read_s_max: float = READ_S_MAX) -> httpx.AsyncClient:
-    """A client with our bounds; the caller closes it.
+    """A client for the real network; see `web.Web.client`."""
+    return httpx.AsyncClient(verify=ssl_context(), timeout=timeouts(read_s_max))
 
-    It follows no redirects: a key in a header of its own would be sent along.
-    """
-    return httpx.AsyncClient(
-        verify=ssl_context(),
-        timeout=httpx.Timeout(read_s_max, connect=CONNECT_S_MAX, pool=CONNECT_S_MAX),
-    )
+
+def timeouts(read_s_max: float) -> httpx.Timeout:
+    """Our bounds on how long each part of a request may take."""
+    return httpx.Timeout(read_s_max, connect=CONNECT_S_MAX, pool=CONNECT_S_MAX)

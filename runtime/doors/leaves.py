@@ -8,6 +8,7 @@ from tenure.runtime.doors.files import Files, RealFiles
 from tenure.runtime.doors.locks import KernelLocks, Locks
 from tenure.runtime.doors.processes import Processes, SystemProcesses
 from tenure.runtime.doors.sockets import LocalSockets, Sockets
+from tenure.runtime.doors.web import SystemWeb, Web
 from tenure.runtime.doors.workers import ThreadWorkers, Workers
 
 
@@ -21,6 +22,7 @@ class Leaves:
     locks: Locks
     processes: Processes
     sockets: Sockets
+    web: Web
     workers: Workers
 
 
@@ -33,5 +35,6 @@ def system_leaves() -> Leaves:
         locks=KernelLocks(),
         processes=SystemProcesses(),
         sockets=LocalSockets(),
+        web=SystemWeb(),
         workers=ThreadWorkers(),
     )

@@ -45,6 +45,7 @@ from tenure.runtime.testing.nodes import (
 )
 from tenure.runtime.testing.processes import ProcessTable
 from tenure.runtime.testing.sockets import MemoryNet
+from tenure.runtime.testing.web_net import MemoryWebNet
 
 CALLS_KEPT_MAX = 100_000
 LINKS_FOLLOWED_MAX = 40
@@ -74,6 +75,7 @@ class MemoryDisk:
         self.clock = clock if clock is not None else ManualClock()
         self.processes = ProcessTable()
         self.net = MemoryNet(self.processes)
+        self.web = MemoryWebNet(self.clock, self.processes.kill)
         self.calls: deque[DiskCall] = deque(maxlen=CALLS_KEPT_MAX)
         """What was called, oldest first; only the last 100,000."""
         self.before: Callable[[DiskCall], Fault | None] | None = None

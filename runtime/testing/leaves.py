@@ -8,6 +8,7 @@ from tenure.runtime.testing.files import MemoryFiles
 from tenure.runtime.testing.locks import MemoryLocks
 from tenure.runtime.testing.processes import MemoryProcesses
 from tenure.runtime.testing.sockets import MemorySockets
+from tenure.runtime.testing.web import MemoryWeb
 from tenure.runtime.testing.workers import InlineWorkers
 
 
@@ -31,5 +32,6 @@ def memory_leaves(
         locks=MemoryLocks(disk, process),
         processes=MemoryProcesses(disk.processes, process),
         sockets=MemorySockets(disk.net, process),
+        web=MemoryWeb(disk.web, process),
         workers=workers if workers is not None else InlineWorkers(),
     )

@@ -15,6 +15,7 @@ from tenure.runtime.step import Step, Taken
 from tenure.runtime.strict import Violation
 from tenure.runtime.testing.disk import MemoryDisk
 from tenure.runtime.testing.faults import DiskCall
+from tenure.runtime.testing.web_faults import WebRequest
 
 
 class Violated(AssertionError):
@@ -80,6 +81,9 @@ class Watcher:
     def disk_called(self, call: DiskCall) -> None:
         """A process makes a call to the disk, now."""
 
+    def web_asked(self, request: WebRequest) -> None:
+        """A process sends a request to a server, now."""
+
     def edited(self, path: str) -> None:
         """Something that is no host of ours changes a file."""
 
@@ -100,6 +104,7 @@ HOOKS = (
     "effect_started",
     "effect_ended",
     "disk_called",
+    "web_asked",
     "edited",
 )
 
@@ -135,7 +140,9 @@ class Watchers:
             seen(*facts)
 
     def finish(self) -> None:
-        """Raise what was found."""
+        """Raise what was found, and what a server of the test raised."""
+        for failure in self._disk.web.failures:
+            raise failure
         for watcher in self.all:
             watcher.finished()
         found = self.found()

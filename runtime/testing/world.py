@@ -23,6 +23,7 @@ from typing import Any, TypeVar, cast
 
 from tenure.messages.base import Command, Event, Reply
 from tenure.messages.models import Model
+from tenure.messages.tokens import ProcessName
 from tenure.runtime.doors.approver import Approve
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.tools.door import AnyTool
@@ -43,6 +44,9 @@ from tenure.runtime.testing.process import SimProcess
 from tenure.runtime.testing.processes import MemoryProcesses
 from tenure.runtime.testing.sockets import MemorySockets
 from tenure.runtime.testing.watch import Watcher, Watchers
+from tenure.runtime.testing.web import MemoryWeb
+from tenure.runtime.testing.web_faults import WebRequest
+from tenure.runtime.testing.web_net import MemoryWebNet
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
@@ -167,6 +171,8 @@ class World:
         self._switch = Switcher(chooser)
         self.disk.on_call = self._on_call
         self.disk.put_folder(ROOT)
+        self.web.on_request = self._on_request
+        self.web.kill = self._kill_by_name
         self.asks = count(1)
         self.crashes = Crashes()
         """For crashes of owners on purpose."""
@@ -177,6 +183,11 @@ class World:
         self._processes: list[SimProcess] = []
         self._dead: set[SimProcess] = set()
         self._waiting: dict[SimProcess, set[asyncio.Future[Any]]] = {}
+
+    @property
+    def web(self) -> MemoryWebNet:
+        """The servers that hosts can reach: `world.web.serve("https://x.example", server)`."""
+        return self.disk.web
 
     # --- hosts -------------------------------------------------------------------------------
 
@@ -225,6 +236,7 @@ class World:
             locks=MemoryLocks(self.disk, process.name),
             processes=MemoryProcesses(self.disk.processes, process.name),
             sockets=MemorySockets(self.disk.net, process.name),
+            web=MemoryWeb(self.disk.web, process.name),
             workers=GreenWorkers(process, self.kill),
         )
 
@@ -257,6 +269,14 @@ class World:
             self._switch(call)
         if state(call.process) != "ended":
             self.watchers.tell("disk_called", call)
+
+    def _on_request(self, request: WebRequest) -> None:
+        self.watchers.tell("web_asked", request)
+
+    def _kill_by_name(self, name: ProcessName) -> None:
+        for process in self._processes:
+            if process.name == name:
+                self.kill(process)
 
     # --- running -----------------------------------------------------------------------------
 

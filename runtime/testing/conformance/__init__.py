@@ -23,6 +23,7 @@ from tenure.runtime.testing.conformance.of_locks import LOCKS, LocksUnderTest
 from tenure.runtime.testing.conformance.of_model import MODEL, ModelUnderTest
 from tenure.runtime.testing.conformance.of_tool import TOOL, ToolUnderTest
 from tenure.runtime.testing.conformance.of_transcripts import TRANSCRIPTS, TranscriptsUnderTest
+from tenure.runtime.testing.conformance.of_web import WEB, WebUnderTest, web_server
 from tenure.runtime.testing.conformance.transcript_seat import TranscriptDoor
 
 approver = APPROVER.run
@@ -35,6 +36,7 @@ model = MODEL.run
 processes = PROCESSES.run
 tool = TOOL.run
 transcripts = TRANSCRIPTS.run
+web = WEB.run
 workers = WORKERS.run
 
 __all__ = [
@@ -48,6 +50,7 @@ __all__ = [
     "PROCESSES",
     "TOOL",
     "TRANSCRIPTS",
+    "WEB",
     "WORKERS",
     "ApproverUnderTest",
     "Check",
@@ -62,6 +65,7 @@ __all__ = [
     "ToolUnderTest",
     "TranscriptDoor",
     "TranscriptsUnderTest",
+    "WebUnderTest",
     "approver",
     "claims",
     "clock",
@@ -72,5 +76,7 @@ __all__ = [
     "processes",
     "tool",
     "transcripts",
+    "web",
+    "web_server",
     "workers",
 ]
