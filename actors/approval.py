@@ -153,7 +153,7 @@ def decide(state: Gate, stage: Looking | Showing | Open, policy: Policy) -> Step
         case "allow":
             return _settle(state, stage, allowed(call))
         case "deny":
-            return _settle(state, stage, denied(call, deny_reason(policy, call.tool)))
+            return _settle(state, stage, denied(call, deny_reason(ruling)))
         case "ask":
             if isinstance(stage, Looking):
                 return ask(state, stage, policy)

@@ -17,6 +17,9 @@ from tenure.messages.settings import (
     Policy,
     PolicyChanged,
     ReadSettings,
+    RemoveToolPolicy,
+    SetChangeRule,
+    SetExpiry,
     SetMode,
     SetModel,
     Settings,
@@ -27,6 +30,7 @@ from tenure.messages.settings import (
     SettingsSaved,
     SettingsWritten,
     SetToolPolicy,
+    SetWorkingDirs,
     WriteSettings,
 )
 from tenure.runtime.owner import Owner
@@ -86,7 +90,9 @@ def settings_step(state: State, message: Message, taken: Taken) -> Step[State]:
             return on_want(state, WantsSettings(taken.asker))
         case GetPolicy():
             return on_want(state, WantsPolicy(taken.asker))
-        case SetToolPolicy() | SetMode() | SetModel():
+        case SetToolPolicy() | RemoveToolPolicy() | SetMode() | SetModel():
+            return on_want(state, WantsChange(taken.asker, message))
+        case SetChangeRule() | SetWorkingDirs() | SetExpiry():
             return on_want(state, WantsChange(taken.asker, message))
         case SettingsRead(settings=settings):
             return on_read(state, settings)

@@ -12,6 +12,24 @@ from tenure.messages.tokens import CallId, RequestId, SessionId, SessionToken, T
 Scope = Literal["once", "session", "always"]
 """How long an answer holds: for this call, for this session, or written into the policy."""
 
+Ground = Literal[
+    "mode",
+    "rule",
+    "pattern",
+    "grant",
+    "default",
+    "working_dirs",
+    "person",
+    "approver",
+    "remote",
+    "expiry",
+    "turn",
+    "policy_unread",
+    "checkpoint",
+    "links",
+]
+"""What a decision rests on: the policy (first six), who answered, or why nobody could."""
+
 # --- choices: allow, deny and stop are types, never inferred from text ----------------------
 
 

@@ -51,7 +51,11 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     previews: bool = False
     """True: a change to a file that can be shown before it is made."""
     path_arguments: tuple[str, ...] = ()
-    """The arguments that name files, for the working-directory boundary."""
+    """The arguments that name files, for the working-directory boundary and for undo."""
+    command_argument: str = "command"
+    """The argument, if there is one, that is a command line, for rules with a pattern."""
+    follows_links: bool = True
+    """False: it works on the name itself, as a rename does, and not on where a link leads."""
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):

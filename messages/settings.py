@@ -20,8 +20,11 @@ class Policy(Reply, frozen=True, kw_only=True):
     mutating: Rule = "ask"
     """For tools that change something and have no rule of their own."""
     tools: dict[str, Rule] = {}
+    """By tool, or by tool and pattern: see messages/patterns.py."""
     working_dirs: tuple[str, ...] = ()
     """Folders, relative to the root.  Where there are any, safe mode asks outside them."""
+    expires_s: int = 0
+    """Seconds after which a request that nobody answered is denied; 0 for never."""
 
 
 class CompactionRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,10 +61,34 @@ class GetPolicy(Query, frozen=True, kw_only=True):
 
 
 class SetToolPolicy(Command, frozen=True, kw_only=True):
-    """Remember a rule for one tool.  Answered `SettingsSaved`."""
+    """Remember a rule for one tool, or `TOOL:PATTERN`.  Answered `SettingsSaved`."""
 
     tool: str
     rule: Rule
+
+
+class RemoveToolPolicy(Command, frozen=True, kw_only=True):
+    """Forget the rule with this key.  Answered `SettingsSaved`."""
+
+    tool: str
+
+
+class SetChangeRule(Command, frozen=True, kw_only=True):
+    """The rule for tools that change something and have none of their own."""
+
+    rule: Rule
+
+
+class SetWorkingDirs(Command, frozen=True, kw_only=True):
+    """Folders relative to the root, in which safe mode does not ask; none for no boundary."""
+
+    folders: tuple[str, ...]
+
+
+class SetExpiry(Command, frozen=True, kw_only=True):
+    """How long a request waits for an answer; 0 for ever."""
+
+    expires_s: int
 
 
 class SetMode(Command, frozen=True, kw_only=True):
@@ -105,7 +132,15 @@ class SettingsNotRead(Outcome, frozen=True, kw_only=True):
     reason: str
 
 
-Change = SetToolPolicy | SetMode | SetModel
+Change = (
+    SetToolPolicy
+    | RemoveToolPolicy
+    | SetChangeRule
+    | SetWorkingDirs
+    | SetExpiry
+    | SetMode
+    | SetModel
+)
 
 
 class WriteSettings(Effect, frozen=True, kw_only=True):

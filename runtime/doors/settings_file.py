@@ -23,12 +23,14 @@ from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.files import FileStat
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.settings_layout import (
+    CLOSED_DIRS,
     ChangeRefused,
     SettingsText,
     changed_text,
     check_overrides,
     read_text,
     settings_of,
+    versioned,
 )
 from tenure.runtime.doors.staged import NotSynced, folder_of, stage_file
 
@@ -101,14 +103,31 @@ class SettingsFile:
     def _current(self) -> Settings:
         known = self._known
         if known is not None and known.stat == self._stat():
-            return known.settings
+            return self._followed(known.settings)
         return self._learn(self._read())
+
+    def _followed(self, settings: Settings) -> Settings:
+        """The working directories where their links lead now; outside the root is none."""
+        policy = settings.policy
+        if not policy.working_dirs:
+            return settings
+        root = self._leaves.files.real_path(self._root).rstrip("/")
+        found: list[str] = []
+        for folder in policy.working_dirs:
+            real = self._leaves.files.real_path(f"{root}/{folder}".rstrip("/"))
+            if real == root or real.startswith(f"{root}/"):
+                found.append(real[len(root) :].strip("/"))
+        dirs = tuple(dict.fromkeys(found)) or CLOSED_DIRS
+        if dirs == policy.working_dirs:
+            return settings
+        followed = versioned(msgspec.structs.replace(policy, working_dirs=dirs))
+        return msgspec.structs.replace(settings, policy=followed)
 
     def _learn(self, found: _Found) -> Settings:
         text = SettingsText(table={}) if found.data is None else _text_of(found.data)
         settings = settings_of(self._path, self._root, text, self._overrides)
         self._known = _Known(stat=found.stat, settings=settings)
-        return settings
+        return self._followed(settings)
 
     def _stat(self) -> FileStat | None:
         try:

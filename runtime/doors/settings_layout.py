@@ -8,8 +8,11 @@
     mutating = "ask"                  # allow, ask, deny
     working_dirs = ["notes"]
 
-    [approval.tools]
+    expires_s = 0                     # seconds until a request is denied; 0 is never
+
+    [approval.tools]                  # by tool, or tool and pattern (messages/patterns.py)
     write = "allow"
+    "bash:git *" = "allow"
 
     [compaction]
     enabled = true
@@ -31,16 +34,21 @@ from typing import Any
 
 import msgspec
 
+from tenure.messages.patterns import PatternProblem, parse_rule
 from tenure.messages.settings import (
     Change,
     CompactionRules,
     Mode,
     Policy,
+    RemoveToolPolicy,
     Rule,
+    SetChangeRule,
+    SetExpiry,
     SetMode,
     SetModel,
     Settings,
     SetToolPolicy,
+    SetWorkingDirs,
 )
 
 CLOSED_DIRS = (".tenure",)
@@ -56,13 +64,18 @@ _MODES: dict[str, Mode] = {
 _RULES: dict[str, Rule] = {"allow": "allow", "ask": "ask", "deny": "deny"}
 _KEYS = {
     "": ("model", "base_url", "approval", "compaction"),
-    "approval": ("mode", "mutating", "working_dirs", "tools"),
+    "approval": ("mode", "mutating", "working_dirs", "expires_s", "tools"),
     "compaction": ("enabled", "threshold_percent", "model", "window"),
 }
+EXPIRES_S_MAX = 31_536_000
+"""A year; 0 is for ever."""
 THRESHOLD_PERCENT_MIN = 50
 THRESHOLD_PERCENT_MAX = 95
 _PROTOTYPE_KEYS = ("__proto__", "constructor", "prototype")
 """Names that other readers of such a file could trip over; no tool has them."""
+
+
+_GONE = object()
 
 
 class SettingsText(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,13 +153,22 @@ def changed_text(text: str, change: Change) -> str:
     return changed
 
 
-def _values(change: Change) -> list[tuple[tuple[str, ...], str]]:
-    """What a change puts where."""
+def _values(change: Change) -> list[tuple[tuple[str, ...], Any]]:
+    """What a change puts where; `_GONE` takes the key away."""
     match change:
-        case SetToolPolicy():
-            if not change.tool.strip() or change.tool in _PROTOTYPE_KEYS:
-                raise ChangeRefused(f"{change.tool!r} is no name of a tool")
-            return [(("approval", "tools", change.tool), change.rule)]
+        case SetToolPolicy(tool=key, rule=rule):
+            _check_rule(key)
+            return [(("approval", "tools", key), rule)]
+        case RemoveToolPolicy(tool=key):
+            return [(("approval", "tools", key), _GONE)]
+        case SetChangeRule(rule=rule):
+            return [(("approval", "mutating"), rule)]
+        case SetWorkingDirs(folders=folders):
+            return [(("approval", "working_dirs"), list(folders))]
+        case SetExpiry(expires_s=expires_s):
+            if not 0 <= expires_s <= EXPIRES_S_MAX:
+                raise ChangeRefused(f"{expires_s} is not between 0 and {EXPIRES_S_MAX} seconds")
+            return [(("approval", "expires_s"), expires_s)]
         case SetMode():
             return [(("approval", "mode"), change.mode)]
         case SetModel():
@@ -155,14 +177,27 @@ def _values(change: Change) -> list[tuple[tuple[str, ...], str]]:
             return [(("model",), change.model), (("base_url",), change.base_url)]
 
 
-def _put(table: Any, keys: tuple[str, ...], value: str, new_table: Any) -> None:
+def _check_rule(key: str) -> None:
+    if not key.strip() or key in _PROTOTYPE_KEYS:
+        raise ChangeRefused(f"{key!r} is no name of a tool")
+    parsed = parse_rule(key)
+    if isinstance(parsed, PatternProblem):
+        raise ChangeRefused(parsed.reason)
+
+
+def _put(table: Any, keys: tuple[str, ...], value: Any, new_table: Any) -> None:
     for key in keys[:-1]:
         if key not in table:
             table[key] = new_table()
         table = table[key]
         if not isinstance(table, Mapping):
             raise ChangeRefused(f"{key} is no table; correct the file first")
-    table[keys[-1]] = value
+    if value is not _GONE:
+        table[keys[-1]] = value
+    elif keys[-1] in table:
+        del table[keys[-1]]
+    else:
+        raise ChangeRefused(f"there is no rule {keys[-1]!r}; `tenure policy ls` lists them")
 
 
 def _over(
@@ -219,13 +254,37 @@ class _Reading:
         return _policy(
             mode=self._mode(approval.get("mode", "safe")),
             mutating=self._rule("approval.mutating", approval.get("mutating", "ask")),
-            tools={
-                name: self._rule(f"approval.tools.{name}", rule)
-                for name, rule in tools.items()
-                if name not in _PROTOTYPE_KEYS
-            },
+            tools=self._rules(tools),
             working_dirs=self._working_dirs(approval.get("working_dirs", [])),
+            expires_s=self._expiry(approval.get("expires_s", 0)),
         )
+
+    def _rules(self, tools: Mapping[str, Any]) -> dict[str, Rule]:
+        """The rules; a pattern that nobody understands makes its whole tool ask."""
+        rules: dict[str, Rule] = {}
+        unread: list[str] = []
+        for key, said in tools.items():
+            if key in _PROTOTYPE_KEYS:
+                continue
+            rule = self._rule(f"approval.tools.{key}", said)
+            parsed = parse_rule(key)
+            if isinstance(parsed, PatternProblem):
+                tool = key.partition(":")[0]
+                self._problems.append(f"approval.tools: {parsed.reason}; {tool or '*'} asks")
+                unread.append(tool)
+            else:
+                rules[key] = rule
+        for tool in unread:
+            key = "*" if isinstance(parse_rule(tool), PatternProblem) else tool
+            rules[key] = "deny" if rules.get(key) == "deny" else "ask"
+        return rules
+
+    def _expiry(self, value: Any) -> int:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if whole and 0 <= value <= EXPIRES_S_MAX:
+            return int(value)
+        self._problems.append(f"approval.expires_s is {value!r}, no number of seconds; 0 is taken")
+        return 0
 
     def _compaction(self, table: Any) -> CompactionRules:
         if not isinstance(table, Mapping):
@@ -259,7 +318,7 @@ class _Reading:
 
     def _closed(self, problem: str) -> Policy:
         self._problems.append(f"{problem}; every call is asked for")
-        return _policy(mode="safe", mutating="ask", tools={}, working_dirs=CLOSED_DIRS)
+        return _policy(mode="safe", mutating="ask", tools={}, working_dirs=CLOSED_DIRS, expires_s=0)
 
     def _string(self, table: Mapping[str, Any], key: str, default: str) -> str:
         value = table.get(key, default)
@@ -313,13 +372,27 @@ class _Reading:
 
 
 def _policy(
-    *, mode: Mode, mutating: Rule, tools: dict[str, Rule], working_dirs: tuple[str, ...]
+    *,
+    mode: Mode,
+    mutating: Rule,
+    tools: dict[str, Rule],
+    working_dirs: tuple[str, ...],
+    expires_s: int,
 ) -> Policy:
-    parts = msgspec.json.encode((mode, mutating, sorted(tools.items()), working_dirs))
-    return Policy(
-        version=hashlib.sha256(parts).hexdigest()[:16],
+    policy = Policy(
+        version="",
         mode=mode,
         mutating=mutating,
         tools=tools,
         working_dirs=working_dirs,
+        expires_s=expires_s,
     )
+    return versioned(policy)
+
+
+def versioned(policy: Policy) -> Policy:
+    """The policy with the version that fits its content."""
+    tools = sorted(policy.tools.items())
+    parts = (policy.mode, policy.mutating, tools, policy.working_dirs, policy.expires_s)
+    version = hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]
+    return msgspec.structs.replace(policy, version=version)

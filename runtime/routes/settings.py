@@ -1,12 +1,26 @@
 """The commands of the SettingsActor."""
 
 from tenure.messages.base import Command
-from tenure.messages.settings import GetPolicy, GetSettings, SetMode, SetModel, SetToolPolicy
+from tenure.messages.settings import (
+    GetPolicy,
+    GetSettings,
+    RemoveToolPolicy,
+    SetChangeRule,
+    SetExpiry,
+    SetMode,
+    SetModel,
+    SetToolPolicy,
+    SetWorkingDirs,
+)
 
 TAKEN: tuple[type[Command], ...] = (
     GetSettings,
     GetPolicy,
     SetToolPolicy,
+    RemoveToolPolicy,
+    SetChangeRule,
+    SetWorkingDirs,
+    SetExpiry,
     SetMode,
     SetModel,
 )
