@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tenure.actors.approval_gate import deny_reason, verdict_of
+from tenure.actors.approval_gate import deny_reason, ruling_of, verdict_of
 from tenure.actors.approval_replies import (
     allowed,
     answer_of,
@@ -149,7 +149,8 @@ def on_policy(state: Gate, request_id: RequestId, reply: Reply) -> Step[Gate]:
 def decide(state: Gate, stage: Looking | Showing | Open, policy: Policy) -> Step[Gate]:
     """What the policy says decides; where it says ask, the user is asked, once."""
     call = stage.call
-    match verdict_of(policy, call.tool, call.arguments, granted(state, call)):
+    ruling = ruling_of(policy, call.tool, call.arguments, granted(state, call))
+    match ruling.verdict:
         case "allow":
             return _settle(state, stage, allowed(call))
         case "deny":

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from tenure.actors.command_lines import commands_of, readings_of
+from tenure.actors.approval_commands import commands_of, readings_of
 from tenure.messages.models import ToolSpec
 from tenure.messages.patterns import PatternProblem, RulePattern, parse_rule
 

@@ -1,15 +1,21 @@
 """The settings of a root, as an embedder reads and changes them."""
 
+from collections.abc import Sequence
+
 from tenure.messages.base import Command
 from tenure.messages.settings import (
     GetSettings,
     Mode,
+    RemoveToolPolicy,
     Rule,
+    SetChangeRule,
+    SetExpiry,
     SetMode,
     SetModel,
     Settings,
     SettingsSaved,
     SetToolPolicy,
+    SetWorkingDirs,
 )
 from tenure.runtime.seat import AskHost, refused
 
@@ -32,8 +38,28 @@ class HostSettings:
         return await self._change(SetMode(mode=mode))
 
     async def set_tool_policy(self, tool: str, rule: Rule) -> Settings:
-        """Remember a rule for one tool."""
+        """Remember a rule for one tool, or for `TOOL:PATTERN` (see messages/patterns.py).
+
+        Raises:
+            Refused: `SettingsNotSaved`, also where the pattern is none.
+        """
         return await self._change(SetToolPolicy(tool=tool, rule=rule))
+
+    async def remove_tool_policy(self, tool: str) -> Settings:
+        """Forget the rule with this key.  Raises `Refused` where there is none."""
+        return await self._change(RemoveToolPolicy(tool=tool))
+
+    async def set_change_rule(self, rule: Rule) -> Settings:
+        """The rule for tools that change something and have none of their own."""
+        return await self._change(SetChangeRule(rule=rule))
+
+    async def set_working_dirs(self, folders: Sequence[str]) -> Settings:
+        """Folders below the root in which safe mode does not ask; none for no boundary."""
+        return await self._change(SetWorkingDirs(folders=tuple(folders)))
+
+    async def set_expiry(self, expires_s: int) -> Settings:
+        """Deny a request that nobody answered in this many seconds; 0 for never."""
+        return await self._change(SetExpiry(expires_s=expires_s))
 
     async def set_model(self, model: str, base_url: str = "") -> Settings:
         """Change the model of turns that name none."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from steps import tool
 
-from tenure.actors.approval_gate import Verdict, deny_reason, verdict_of
+from tenure.actors.approval_gate import Verdict, deny_reason, ruling_of, verdict_of
 from tenure.messages.models import ToolSpec
 from tenure.messages.settings import Mode, Policy, Rule
 
@@ -136,9 +136,13 @@ def test_plan_lets_read_and_keeps_the_denial_of_a_reading_tool() -> None:
 
 
 def test_denial_says_whether_the_mode_or_the_policy_denies() -> None:
-    assert "plan mode" in deny_reason(policy(mode="plan"), WRITE)
-    assert "policy" in deny_reason(policy(mode="plan"), READ)
-    assert "policy" in deny_reason(policy(mutating="deny"), WRITE)
+    def reason(of: Policy, spec: ToolSpec) -> str:
+        return deny_reason(ruling_of(of, spec, {"path": "a"}, None))
+
+    assert "plan mode" in reason(policy(mode="plan"), WRITE)
+    assert "policy" in reason(policy(mode="plan", tools={"read": "deny"}), READ)
+    assert "policy" in reason(policy(mutating="deny"), WRITE)
+    assert "write:a" in reason(policy(tools={"write:a": "deny"}), WRITE)
 
 
 # --- what was said for a session -----------------------------------------------------------------
