@@ -143,6 +143,19 @@ def test_check_of_a_damaged_file_names_the_line_and_exits_1(tmp_path: Path) -> N
     assert report["type"] == "Verification"
 
 
+def test_verify_without_an_id_checks_every_session(tmp_path: Path) -> None:
+    for text in ("one", "two"):
+        assert invoke("run", text, "--new", "--root", str(tmp_path)).exit_code == 0
+    sound = invoke("sessions", "verify", "--json", "--root", str(tmp_path))
+    assert sound.exit_code == 0, sound.output
+    reports = [json.loads(line) for line in sound.stdout.splitlines()]
+    assert sorted(report["session_id"] for report in reports) == sorted(ids_of(tmp_path))
+
+    damaged = next((tmp_path / ".tenure" / "sessions").glob("*.jsonl"))
+    damaged.write_bytes(damaged.read_bytes().replace(b"librarian", b"librarien", 1))
+    assert invoke("sessions", "verify", "--root", str(tmp_path)).exit_code == 1
+
+
 def test_search_and_export_show_what_was_said_and_write_nothing_here(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()

@@ -82,6 +82,27 @@ async def verify_session(root: str, text: str, form: str) -> int:
     return await with_session(root, text, form, verify)
 
 
+async def verify_sessions(root: str, form: str) -> int:
+    """Check every session of a root; a file that cannot be read does not hide the others."""
+    unsound = 0
+    async with Host.open(root) as host:
+        for summary in await host.sessions.list():
+            try:
+                report = await host.sessions.verify(summary.path)
+            except FileNotFoundError:
+                continue  # deleted since it was listed
+            except (Unreadable, OSError) as error:
+                unsound += 1
+                print_note(f"{summary.path}: {error}")
+                continue
+            unsound += 0 if report.sound else 1
+            if form == "json":
+                print_json(report)
+            else:
+                print_report(report)
+    return EXIT_FAILED if unsound else EXIT_DONE
+
+
 async def with_session(
     root: str,
     text: str,

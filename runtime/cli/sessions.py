@@ -108,19 +108,23 @@ def export(session: str, folder: str | None, root: str | None, as_json: bool) ->
 
 
 @command.command("verify")
-@click.argument("session", metavar="ID")
+@click.argument("session", metavar="[ID]", default="")
 @root_option
 @json_option
 def verify(session: str, root: str | None, as_json: bool) -> None:
     """Check a transcript: lines, sums, ids, chain, epochs, and the results of tool calls.
 
-    Exits 0 where all is sound, else 1.  Nothing is changed.
+    Without ID every session is checked.  Exits 0 where all is sound, else 1.  Nothing is
+    changed.
     """
     from tenure.runtime.cli.hosting import launch
-    from tenure.runtime.cli.looking import verify_session
+    from tenure.runtime.cli.looking import verify_session, verify_sessions
 
     form = "json" if as_json else "text"
-    launch(lambda interrupts: verify_session(workspace(root), session, form))
+    if session:
+        launch(lambda interrupts: verify_session(workspace(root), session, form))
+    else:
+        launch(lambda interrupts: verify_sessions(workspace(root), form))
 
 
 for each in changing_commands:
