@@ -22,6 +22,7 @@ def start_turn(live: Live, message: StartTurn, taken: Taken) -> Step[State]:
         images=message.images,
         model=message.model,
         when_busy=message.when_busy,
+        overrides=message.overrides,
     )
     counted = replace(live, session=replace(session, last_turn=number))
     return Step[State](counted).forward("turn", run, taken.asker)

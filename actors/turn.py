@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from tenure.actors.turn_drain import attach, detach, drain
 from tenure.actors.turn_end import after, ended_of, never_began, recover
-from tenure.actors.turn_model import call_model, delta, on_model_done, on_model_failed
-from tenure.actors.turn_room import on_room_made, on_too_long
+from tenure.actors.turn_limits import on_prepared, on_time_not_kept, on_time_up
+from tenure.actors.turn_model import delta, on_model_done, on_model_failed
+from tenure.actors.turn_room import call_again, on_room_made, on_too_long
 from tenure.actors.turn_saves import Saved, on_saved
 from tenure.actors.turn_start import (
     begin,
@@ -23,7 +24,6 @@ from tenure.actors.turn_start import (
     go_on,
     has_come,
     prompt_of,
-    save_prompt,
     unfit,
     with_early_stop,
 )
@@ -93,6 +93,8 @@ from tenure.messages.turn_effects import (
     ModelCallDone,
     ModelCallFailed,
     ModelDelta,
+    TimeNotKept,
+    TimeUp,
     ToolCallDone,
     ToolCallFailed,
     TurnNotPrepared,
@@ -117,6 +119,8 @@ RunOutcome = (
     | ToolCallDone
     | ToolCallFailed
     | WaitOver
+    | TimeUp
+    | TimeNotKept
 )
 
 
@@ -146,6 +150,8 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
             | ToolCallDone()
             | ToolCallFailed()
             | WaitOver()
+            | TimeUp()
+            | TimeNotKept()
         ):
             return on_outcome(state, message, taken)
         case Answered(re=CallDecided() as decided, reply=reply):
@@ -279,7 +285,9 @@ def on_outcome(state: State, outcome: RunOutcome, taken: Taken) -> Step[State]:
         return Step(state)
     match state, outcome:
         case Preparing(run, asker), TurnPrepared():
-            return save_prompt(run, asker, outcome, taken)
+            return on_prepared(run, asker, outcome, taken)
+        case _, TimeUp():
+            return on_time_up(state, taken)
         case Preparing(run, asker), TurnNotPrepared(model=model, reason=reason):
             refusal = ModelUnavailable(model=model, reason=reason)
             ended = ended_of(run, Finished("error"), refusal.remedy)
@@ -294,8 +302,10 @@ def on_outcome(state: State, outcome: RunOutcome, taken: Taken) -> Step[State]:
             return on_model_done(state, outcome.message, taken)
         case ((Calling(run) | StoppingModel(run)), ModelCallFailed(call=call)) if call == run.calls:
             return on_model_failed(state, outcome, taken)
-        case Retrying(run, attempt), WaitOver(call=call) if call == run.calls:
-            return call_model(run, attempt)
+        case Retrying(run), WaitOver(call=call) if call == run.calls:
+            return call_again(state, taken)
+        case _, TimeNotKept(reason=reason):
+            return on_time_not_kept(state, reason, taken)
         case Acting() | StoppingTools(), ToolCallDone() | ToolCallFailed():
             return on_tool_ended(state, outcome, taken)
         case _:

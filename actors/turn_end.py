@@ -1,5 +1,6 @@
 """How turns end: what is still owed is written, the end is said, and what waits goes on."""
 
+from tenure.actors.turn_budget import timer_of
 from tenure.actors.turn_start import go_on
 from tenure.actors.turn_state import (
     CallsWereSettled,
@@ -44,7 +45,7 @@ def end_with(
 def finish(run: Run, end: End, drainers: tuple[Drainer, ...]) -> Step[State]:
     """The turn is over, and all of it is durable: say so, and go on with what waits."""
     then = _next(run, drainers)
-    return after(Step(then.state).emit(ended_of(run, end, "")), then)
+    return after(_timeless(run, then.state).emit(ended_of(run, end, "")), then)
 
 
 def finish_unsaved(run: Run, end: End, drainers: tuple[Drainer, ...], why: str) -> Step[State]:
@@ -54,7 +55,7 @@ def finish_unsaved(run: Run, end: End, drainers: tuple[Drainer, ...], why: str) 
     is opened again.
     """
     then = _next(run, drainers) if drainers else recover(run.ledger, run.queue)
-    return after(Step(then.state).emit(ended_of(run, end, why)), then)
+    return after(_timeless(run, then.state).emit(ended_of(run, end, why)), then)
 
 
 def never_began(
@@ -62,7 +63,15 @@ def never_began(
 ) -> Step[State]:
     """Nothing of the turn was written: whoever waits for its start is told why."""
     then = _next(run, drainers)
-    return after(Step(then.state).emit(ended).answer(asker, refusal), then)
+    return after(_timeless(run, then.state).emit(ended).answer(asker, refusal), then)
+
+
+def _timeless(run: Run, state: State) -> Step[State]:
+    """A state in which the turn is over: its timer, where it has one, is cancelled."""
+    step = Step[State](state)
+    for timer in timer_of(run):
+        step = step.cancel(timer.key)
+    return step
 
 
 def recover(ledger: Ledger, queue: tuple[Prompt, ...]) -> Step[State]:

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from tenure.actors.turn_budget import cost_unknown
 from tenure.actors.turn_end import aborted, end_with, not_run
 from tenure.actors.turn_state import (
     AnswerSaved,
@@ -22,15 +23,14 @@ from tenure.messages.content import (
     ThinkingBlock,
     calls_of,
 )
-from tenure.messages.entries import MessageEntry
+from tenure.messages.entries import MessageEntry, ModelChangeEntry
 from tenure.messages.models import RETRYABLE, ModelFailure
 from tenure.messages.session import AppendEntries
 from tenure.messages.tokens import turn_session
-from tenure.messages.turn import ModelRetrying, TextDelta, ThinkingDelta
+from tenure.messages.turn import ModelFellBack, ModelRetrying, TextDelta, ThinkingDelta
 from tenure.messages.turn_effects import CallModel, ModelCallFailed, ModelDelta, Wait
 from tenure.runtime.step import Step, Taken
 
-ATTEMPTS_MAX = 4
 BACKOFF_MS = 500
 """Before the second attempt; doubled for each further one."""
 BACKOFF_MS_MAX = 8_000
@@ -47,6 +47,7 @@ def call_model(run: Run, attempt: int) -> Step[State]:
         model=run.model,
         system=run.system,
         tools=run.tools,
+        thinking=run.rules.thinking,
     )
     return Step[State](Calling(called, attempt)).do(effect)
 
@@ -67,10 +68,13 @@ def on_model_done(
         entries = (MessageEntry(message=stamped), *results)
         return end_with(run, state.end, entries, state.drainers)
     append = AppendEntries(
-        token=run.token, entries=(MessageEntry(message=stamped),), turn_id=run.turn_id
+        token=run.token,
+        entries=(*model_changed(run), MessageEntry(message=stamped)),
+        turn_id=run.turn_id,
     )
-    saving = SavingAnswer(run, stamped)
-    return Step[State](saving).ask("session", append, re=AnswerSaved(turn_id=run.turn_id))
+    saving = SavingAnswer(replace(run, noted_model=run.model), stamped)
+    step = Step[State](saving).ask("session", append, re=AnswerSaved(turn_id=run.turn_id))
+    return step.emit(*cost_unknown(run, state.run.usage.priced, stamped.model or run.model))
 
 
 def on_model_failed(
@@ -83,8 +87,11 @@ def on_model_failed(
         entries = (MessageEntry(message=aborted(run, partial, taken)),)
         return end_with(run, state.end, entries, state.drainers)
     failure = message.failure
-    if can_retry(failure, state.attempt):
+    rules = run.rules.retries
+    if can_retry(failure, state.attempt, rules.attempts_max):
         return _retry(state, failure, taken)
+    if run.fallback and failure.kind in rules.fallback_on:
+        return fall_back(run, failure)
     why = f"{failure.kind}: {failure.reason}"
     failed = AssistantMessage(
         content=partial,
@@ -96,16 +103,38 @@ def on_model_failed(
     return end_with(run, Finished("error", error=why), (MessageEntry(message=failed),), ())
 
 
+def fall_back(run: Run, failure: ModelFailure) -> Step[State]:
+    """Give the model up for the next one, for the rest of the turn."""
+    fell_back = ModelFellBack(
+        turn_id=run.turn_id,
+        model=run.fallback[0],
+        instead_of=run.model,
+        kind=failure.kind,
+        reason=failure.reason,
+    )
+    other = replace(run, model=run.fallback[0], fallback=run.fallback[1:])
+    # What is left of a budget is looked at as before an attempt: the failed ones count.
+    return Step[State](Retrying(other, 1)).emit(fell_back).do(_wait(other, 0))
+
+
+def model_changed(run: Run) -> tuple[ModelChangeEntry, ...]:
+    """Written before the first answer of another model, as the dialect wants it."""
+    if run.model == run.noted_model:
+        return ()
+    provider, _, name = run.model.partition(":")
+    return (ModelChangeEntry(provider=provider, model_id=name or provider),)
+
+
 def delta(piece: ModelDelta) -> TextDelta | ThinkingDelta:
     if piece.kind == "thinking":
         return ThinkingDelta(turn_id=piece.turn_id, text=piece.text)
     return TextDelta(turn_id=piece.turn_id, text=piece.text)
 
 
-def can_retry(failure: ModelFailure, attempt: int) -> bool:
+def can_retry(failure: ModelFailure, attempt: int, attempts_max: int) -> bool:
     return (
         failure.kind in RETRYABLE
-        and attempt < ATTEMPTS_MAX
+        and attempt < attempts_max
         and failure.retry_after_ms <= RETRY_AFTER_MS_MAX
     )
 
@@ -133,5 +162,8 @@ def _retry(state: Calling, failure: ModelFailure, taken: Taken) -> Step[State]:
         kind=failure.kind,
         reason=failure.reason,
     )
-    wait = Wait(turn_id=run.turn_id, call=run.calls, delay_ms=delay_ms)
-    return Step[State](Retrying(run, attempt)).emit(retrying).do(wait)
+    return Step[State](Retrying(run, attempt)).emit(retrying).do(_wait(run, delay_ms))
+
+
+def _wait(run: Run, delay_ms: int) -> Wait:
+    return Wait(turn_id=run.turn_id, call=run.calls, delay_ms=delay_ms)

@@ -6,19 +6,23 @@ keeps the model from being called.
 
 from msgspec.structs import replace
 
+from tenure.actors.turn_budget import overrun_of
 from tenure.actors.turn_end import finish
-from tenure.actors.turn_model import ATTEMPTS_MAX, call_model, on_model_failed
+from tenure.actors.turn_model import call_model, on_model_failed
 from tenure.actors.turn_state import (
+    Acting,
     Calling,
     MakingRoom,
     Overflown,
     Relief,
+    Retrying,
     Room,
     RoomMade,
     Run,
     State,
     StoppingRoom,
 )
+from tenure.actors.turn_stop import stop
 from tenure.messages.base import Refusal, Reply
 from tenure.messages.compaction import Compacted, NothingToCompact, RunCompaction, Trigger
 from tenure.messages.turn_effects import ModelCallFailed
@@ -28,11 +32,22 @@ SHRUNK_PERCENT = 80
 """A pass that leaves more of the conversation than this has not helped."""
 
 
-def next_call(run: Run) -> Step[State]:
+def next_call(run: Run, taken: Taken) -> Step[State]:
     """The next model call; first room for it, where the window is known and may fill up."""
+    overrun = overrun_of(run, taken.now_ms)
+    if overrun is not None:  # guard: TURN-12
+        return stop(Acting(run, ()), "budget", None, taken, why=overrun.why)
     if not run.window or run.room == "spent":
         return call_model(run, attempt=1)
     return _ask(MakingRoom(run), "threshold")
+
+
+def call_again(state: Retrying, taken: Taken) -> Step[State]:
+    """The next attempt, unless the failed ones have used up what there was."""
+    overrun = overrun_of(state.run, taken.now_ms)
+    if overrun is not None:  # guard: TURN-12
+        return stop(state, "budget", None, taken, why=overrun.why)
+    return call_model(state.run, state.attempt)
 
 
 def on_too_long(state: Calling, failure: ModelCallFailed, taken: Taken) -> Step[State]:
@@ -58,7 +73,7 @@ def on_room_made(
     if isinstance(reply, Compacted) and reply.tokens_after < reply.tokens_before:
         return call_model(run, attempt=1)
     failure = _in_vain(state.failure, reply)
-    return on_model_failed(Calling(run, ATTEMPTS_MAX), failure, taken)
+    return on_model_failed(Calling(run, run.rules.retries.attempts_max), failure, taken)
 
 
 # --- pure helpers ------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def on_saved(state: Busy, saved: Saved, reply: Reply, taken: Taken) -> Step[Stat
         return _on_not_saved(state, refusal, taken)
     match state, saved:
         case SavingPrompt(run, asker), PromptSaved():
-            return after(_started(run, asker), next_call(run))
+            return after(_started(run, asker), next_call(run, taken))
         case StoppingPrompt(run, end, drainers, asker), PromptSaved():
             return after(_started(run, asker), finish(run, end, drainers))
         case SavingAnswer(run, message), AnswerSaved():

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from tenure.actors.turn_budget import timer_of
 from tenure.actors.turn_state import (
     EarlyStop,
     Idle,
@@ -38,7 +39,14 @@ def unfit(message: RunTurn) -> Refusal | None:
 
 
 def prompt_of(message: RunTurn) -> Prompt:
-    return Prompt(message.turn_id, message.token, message.text, message.images, message.model)
+    return Prompt(
+        message.turn_id,
+        message.token,
+        message.text,
+        message.images,
+        message.model,
+        message.overrides,
+    )
 
 
 def begin(
@@ -46,7 +54,7 @@ def begin(
 ) -> Step[State]:
     """The first step of a turn: is there a model, and which tools are there?"""
     run = Run(prompt=prompt, ledger=ledger, queue=queue)
-    prepare = PrepareTurn(turn_id=prompt.turn_id, model=prompt.model)
+    prepare = PrepareTurn(turn_id=prompt.turn_id, model=prompt.model, overrides=prompt.overrides)
     return Step[State](Preparing(run, asker)).do(prepare)
 
 
@@ -65,6 +73,10 @@ def save_prompt(run: Run, asker: AskId | None, prepared: TurnPrepared, taken: Ta
         system=prepared.system,
         tools=prepared.tools,
         window=prepared.window,
+        rules=prepared.rules,
+        fallback=tuple(each for each in prepared.rules.retries.fallback if each != prepared.model),
+        noted_model=prepared.model,
+        began_ms=taken.now_ms,
     )
     content: tuple[UserBlock, ...] = (TextBlock(text=run.prompt.text), *run.prompt.images)
     user = UserMessage(content=content, timestamp=taken.now_ms)
@@ -72,7 +84,8 @@ def save_prompt(run: Run, asker: AskId | None, prepared: TurnPrepared, taken: Ta
         token=run.token, entries=(MessageEntry(message=user),), turn_id=run.turn_id
     )
     saving = SavingPrompt(ready, asker)
-    return Step[State](saving).ask("session", append, re=PromptSaved(turn_id=run.turn_id))
+    step = Step[State](saving).ask("session", append, re=PromptSaved(turn_id=run.turn_id))
+    return step.do(*timer_of(ready))
 
 
 # --- the ledger ----------------------------------------------------------------------------

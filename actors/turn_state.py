@@ -11,6 +11,7 @@ from tenure.messages.content import (
     ToolResultMessage,
     Usage,
 )
+from tenure.messages.limits import Overrides, TurnRules
 from tenure.messages.models import ToolSpec
 from tenure.messages.tokens import CallId, SessionId, SessionToken, TurnId
 from tenure.messages.turn import StopCause, TurnStopReason
@@ -43,6 +44,7 @@ class Prompt(msgspec.Struct, frozen=True):
     text: str
     images: tuple[ImageBlock, ...]
     model: str
+    overrides: Overrides = Overrides()
 
 
 Room = Literal["open", "spent"]
@@ -78,6 +80,14 @@ class Run(msgspec.Struct, frozen=True):
     """Model calls so far, retries included."""
     usage: Usage = Usage(priced=True)
     loop: Loop = Loop()
+    rules: TurnRules = TurnRules()
+    fallback: tuple[str, ...] = ()
+    """The models that are left to fall back on."""
+    noted_model: str = ""
+    """The model that the transcript names for this turn; another one is noted with its answer."""
+    tool_calls: int = 0
+    """Tool calls that were made, or decided on."""
+    began_ms: int = 0
 
     @property
     def turn_id(self) -> TurnId:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from tenure.actors.turn_budget import overrun_of
 from tenure.actors.turn_end import after, error_result
 from tenure.actors.turn_loop_guard import is_looping, noted, why_stopped
 from tenure.actors.turn_room import next_call
@@ -70,7 +71,11 @@ def act(run: Run, message: AssistantMessage, taken: Taken) -> Step[State]:
         calls = tuple(
             replace(call, status=Done(error_result(call.block, TRUNCATED, taken))) for call in calls
         )
-    return advance(Step(Acting(run, calls)), taken)
+    overrun = overrun_of(run, taken.now_ms, len(calls))
+    if overrun is not None:  # guard: TURN-12
+        return stop(Acting(run, calls), "budget", None, taken, why=overrun.why)
+    counted = replace(run, tool_calls=run.tool_calls + len(calls))
+    return advance(Step(Acting(counted, calls)), taken)
 
 
 def advance(step: Step[Acting], taken: Taken) -> Step[State]:
@@ -184,7 +189,7 @@ def _batch_done(state: Acting, taken: Taken) -> Step[State]:
     if is_looping(run):  # guard: TURN-11
         looping = Acting(run, state.calls)
         return stop(looping, "loop_guard", None, taken, why=why_stopped(state.calls))
-    return next_call(run)
+    return next_call(run, taken)
 
 
 def _open_wave(step: Step[Acting], taken: Taken) -> Step[Acting]:

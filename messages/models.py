@@ -29,6 +29,10 @@ slow.  refused: the provider declined the content.  invalid: the provider said t
 request was wrong, or we could not read its answer.  cancelled: we stopped it.
 bug: the model's own code raised."""
 
+Thinking = Literal["default", "off", "minimal", "low", "medium", "high", "xhigh"]
+"""How much a model is to think; `default` leaves it to the model, and a model that
+lacks a level takes the nearest that it has."""
+
 INVALID_JSON = "__invalid_json__"
 """The one argument of a tool call whose arguments were no JSON object: what the model wrote."""
 
@@ -65,6 +69,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     session_id: str = ""
     """For a provider's prompt cache."""
+    thinking: Thinking = "default"
 
 
 class ModelText(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="type"):

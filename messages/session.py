@@ -7,6 +7,7 @@ import msgspec
 from tenure.messages.base import Command, Event, Query, Refusal, Reply
 from tenure.messages.content import ImageBlock
 from tenure.messages.entries import EntryBody
+from tenure.messages.limits import Overrides
 from tenure.messages.tokens import EntryId, Holder, SessionId, SessionToken, TurnId
 
 # --- commands --------------------------------------------------------------------------
@@ -62,6 +63,8 @@ class StartTurn(Command, frozen=True, kw_only=True):
     """None takes the session that is current when the command is taken."""
     model: str = ""
     """A model string for this turn alone; empty takes the host's."""
+    overrides: Overrides = Overrides()
+    """Thinking and budget of this turn alone."""
     when_busy: Literal["refuse", "queue"] = "refuse"
     idempotency_key: str = ""
     ask_deadline_s = None

@@ -5,6 +5,8 @@ from typing import Literal
 import msgspec
 
 from tenure.messages.base import Command, Effect, Event, Outcome, Query, Refusal, Reply
+from tenure.messages.limits import Budget, RetryRules
+from tenure.messages.models import Thinking
 
 Mode = Literal["safe", "yolo", "plan"]
 Rule = Literal["allow", "ask", "deny"]
@@ -40,6 +42,15 @@ class CompactionRules(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens that the model can read; 0 takes what is known of the model."""
 
 
+class BudgetRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What turns and sessions may use."""
+
+    turn: Budget = Budget()
+    session: Budget = Budget()
+    unpriced: Literal["stop", "allow"] = "stop"
+    """What a budget of money does where a price is not known."""
+
+
 class Settings(Reply, frozen=True, kw_only=True):
     """All settings, defaults filled in."""
 
@@ -48,6 +59,9 @@ class Settings(Reply, frozen=True, kw_only=True):
     base_url: str = ""
     policy: Policy
     compaction: CompactionRules = CompactionRules()
+    budget: BudgetRules = BudgetRules()
+    retries: RetryRules = RetryRules()
+    thinking: Thinking = "default"
     problems: tuple[str, ...] = ()
     """What in the file could not be used, and what was taken instead."""
 

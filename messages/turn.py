@@ -9,6 +9,7 @@ from tenure.messages.content import (
     ImageBlock,
     Usage,
 )
+from tenure.messages.limits import Overrides
 from tenure.messages.tokens import CallId, SessionId, SessionToken, TurnId
 
 StopCause = Literal["user", "approval", "budget", "swap", "handover", "shutdown", "loop_guard"]
@@ -28,6 +29,7 @@ class RunTurn(Command, frozen=True, kw_only=True):
     images: tuple[ImageBlock, ...]
     model: str
     when_busy: Literal["refuse", "queue"]
+    overrides: Overrides = Overrides()
     ask_deadline_s = None
 
 
@@ -218,6 +220,18 @@ class ModelRetrying(Event, frozen=True, kw_only=True):
     """The attempt that comes now, from 2."""
     delay_ms: int
     kind: str
+    reason: str
+
+
+class ModelFellBack(Event, frozen=True, kw_only=True):
+    """A model was given up; the next one of the settings is called, for the rest of the turn."""
+
+    turn_id: TurnId
+    model: str
+    """The model that is called now."""
+    instead_of: str
+    kind: str
+    """Of the failure; see `messages/models.py`."""
     reason: str
 
 

@@ -6,7 +6,8 @@ import msgspec
 
 from tenure.messages.base import Effect, Outcome
 from tenure.messages.content import AssistantBlock, AssistantMessage, UserBlock
-from tenure.messages.models import ModelFailure, ToolSpec
+from tenure.messages.limits import Overrides, TurnRules
+from tenure.messages.models import ModelFailure, Thinking, ToolSpec
 from tenure.messages.tokens import CallId, SessionId, TurnId
 
 
@@ -15,6 +16,7 @@ class PrepareTurn(Effect, frozen=True, kw_only=True):
 
     turn_id: TurnId
     model: str
+    overrides: Overrides = Overrides()
     concurrent = True
 
     @property
@@ -33,6 +35,7 @@ class TurnPrepared(Outcome, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...]
     window: int = 0
     """Tokens that the model can read; 0 where nobody knows."""
+    rules: TurnRules = TurnRules()
 
 
 class TurnNotPrepared(Outcome, frozen=True, kw_only=True):
@@ -51,6 +54,7 @@ class CallModel(Effect, frozen=True, kw_only=True):
     model: str
     system: str
     tools: tuple[ToolSpec, ...]
+    thinking: Thinking = "default"
     concurrent = True
 
     @property
@@ -150,3 +154,29 @@ class Wait(Effect, frozen=True, kw_only=True):
 class WaitOver(Outcome, frozen=True, kw_only=True):
     turn_id: TurnId
     call: int
+
+
+class KeepTime(Effect, frozen=True, kw_only=True):
+    """Ring when the time of a turn is used up; cancelled at its end."""
+
+    turn_id: TurnId
+    delay_ms: int
+    concurrent = True
+
+    @property
+    def key(self) -> str:
+        return f"time {self.turn_id}"
+
+    def failed(self, reason: str) -> Outcome:
+        return TimeNotKept(turn_id=self.turn_id, reason=reason)
+
+
+class TimeUp(Outcome, frozen=True, kw_only=True):
+    turn_id: TurnId
+
+
+class TimeNotKept(Outcome, frozen=True, kw_only=True):
+    """The timer was cancelled, or failed."""
+
+    turn_id: TurnId
+    reason: str

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tenure.messages.approval import ApprovalRequest as ApprovalRequest
     from tenure.messages.approval import Deny as Deny
     from tenure.messages.approval import Stop as Stop
+    from tenure.messages.limits import Budget as Budget
     from tenure.runtime.errors import Refused as Refused
     from tenure.runtime.errors import TenureError as TenureError
     from tenure.runtime.host import Host as Host
@@ -24,6 +25,7 @@ _HOMES = {
     "ApprovalRequest": "tenure.messages.approval",
     "Deny": "tenure.messages.approval",
     "Stop": "tenure.messages.approval",
+    "Budget": "tenure.messages.limits",
     "Refused": "tenure.runtime.errors",
     "TenureError": "tenure.runtime.errors",
     "Host": "tenure.runtime.host",

@@ -203,6 +203,15 @@ INVARIANTS: tuple[Invariant, ...] = (
         ),
     ),
     _invariant(
+        id="TURN-12",
+        owner="TurnActor",
+        text=(
+            "Where a budget of the turn or the session is used up, no model is called and no "
+            "tool batch begun: the turn is stopped, or not started, and says which budget, how "
+            "much was used and what to do. A price that nobody knows is never taken for zero."
+        ),
+    ),
+    _invariant(
         id="APPROVE-1",
         owner="ApprovalActor",
         text="One open request for a tool call.",

@@ -18,6 +18,8 @@ from tenure.messages.compaction import (
 )
 from tenure.messages.content import ImageBlock
 from tenure.messages.handover import SessionHandedOver
+from tenure.messages.limits import Budget, Overrides
+from tenure.messages.models import Thinking
 from tenure.messages.session import (
     CancelTurn,
     GetSession,
@@ -52,6 +54,7 @@ from tenure.runtime.errors import HostClosed
 from tenure.runtime.events import Subscription
 from tenure.runtime.seat_sessions import SessionCommands, refused
 
+NO_BUDGET = Budget()
 IDLE_MAY_FOLLOW = (TurnEnded, OwnerLost, OwnerRestarted, EventsMissed)
 
 
@@ -92,6 +95,8 @@ class Seat(SessionCommands):
         *,
         token: SessionToken | None = None,
         model: str = "",
+        thinking: Thinking = "default",
+        budget: Budget = NO_BUDGET,
         images: Sequence[ImageBlock] = (),
         when_busy: Literal["refuse", "queue"] = "refuse",
         idempotency_key: str = "",
@@ -104,6 +109,9 @@ class Seat(SessionCommands):
             token: refuse the start unless this is still the session; None takes
                 the current one.
             model: a model string for this turn alone.
+            thinking: how much the model is to think in this turn; a model that lacks
+                the level takes the nearest that it has.
+            budget: bounds for this turn; what it leaves at 0 is as in the settings.
             when_busy: what to do while another turn runs.
 
         Raises:
@@ -114,6 +122,7 @@ class Seat(SessionCommands):
             images=tuple(images),
             token=token,
             model=model,
+            overrides=Overrides(thinking=thinking, budget=budget),
             when_busy=when_busy,
             idempotency_key=idempotency_key,
         )

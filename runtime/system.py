@@ -25,15 +25,17 @@ from tenure.messages.compaction import (
     SummariseConversation,
 )
 from tenure.messages.handover import ForgetSeat
+from tenure.messages.limits import Spent, TurnRules
 from tenure.messages.models import Model
 from tenure.messages.settings import (
     CompactionRules,
     PolicyChanged,
     ReadSettings,
+    Settings,
     SettingsRead,
     WriteSettings,
 )
-from tenure.messages.tokens import Role, TurnId
+from tenure.messages.tokens import Role, TurnId, turn_session
 from tenure.messages.transcripts import (
     AlterTranscript,
     AppendRecords,
@@ -49,7 +51,14 @@ from tenure.messages.turn import (
     TurnEnded,
     TurnStarted,
 )
-from tenure.messages.turn_effects import CallModel, PrepareTurn, RunTool, TurnPrepared, Wait
+from tenure.messages.turn_effects import (
+    CallModel,
+    KeepTime,
+    PrepareTurn,
+    RunTool,
+    TurnPrepared,
+    Wait,
+)
 from tenure.runtime.doors.approver import Approve, Approver
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
@@ -57,6 +66,7 @@ from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.models.door import Models
 from tenure.runtime.doors.pause import Pause
 from tenure.runtime.doors.settings_file import SettingsFile
+from tenure.runtime.doors.settings_limits import CLOSED as NOTHING_KNOWN
 from tenure.runtime.doors.summaries.door import Summaries
 from tenure.runtime.doors.tools.door import AnyTool, Tools
 from tenure.runtime.doors.transcripts import Transcripts
@@ -177,26 +187,48 @@ class WithSettings:
     async def prepare(self, effect: PrepareTurn, context: Context) -> Outcome:
         """A host without a model of its own takes the one in the settings."""
         doors, wishes = self._doors, self._wishes
-        rules = CompactionRules()
-        outcome = await doors.settings.read(ReadSettings(), context)
-        if isinstance(outcome, SettingsRead):
-            found = outcome.settings
-            rules = found.compaction
-            if wishes.model is None and not effect.model:
-                doors.models.choose(found.model, wishes.base_url or found.base_url)
+        found = await self._settings(context)
+        if found is not None and wishes.model is None and not effect.model:
+            doors.models.choose(found.model, wishes.base_url or found.base_url)
         prepared = await doors.models.prepare(effect, context)
-        if not isinstance(prepared, TurnPrepared) or not rules.enabled:
+        if not isinstance(prepared, TurnPrepared):
             return prepared
-        window = await doors.summaries.window(prepared.model, rules)
-        return replace(prepared, window=window)
+        prepared = replace(prepared, rules=self._rules(effect, found))
+        rules = CompactionRules() if found is None else found.compaction
+        if not rules.enabled:
+            return prepared
+        return replace(prepared, window=await doors.summaries.window(prepared.model, rules))
 
     async def plan(self, effect: PlanCompaction, context: Context) -> Outcome:
         """When, and by whom, is for the settings to say."""
-        rules = CompactionRules()
-        outcome = await self._doors.settings.read(ReadSettings(), context)
-        if isinstance(outcome, SettingsRead):
-            rules = outcome.settings.compaction
+        found = await self._settings(context)
+        rules = CompactionRules() if found is None else found.compaction
         return await self._doors.summaries.plan(effect, rules, context)
+
+    async def _settings(self, context: Context) -> Settings | None:
+        outcome = await self._doors.settings.read(ReadSettings(), context)
+        return outcome.settings if isinstance(outcome, SettingsRead) else None
+
+    def _rules(self, effect: PrepareTurn, found: Settings | None) -> TurnRules:
+        """What holds for the turn: what its prompt says, else the settings.
+
+        Where the settings cannot be read, nobody knows the budgets: they are closed.
+        """
+        wished = effect.overrides
+        session_id = turn_session(effect.turn_id)
+        live = self._doors.transcripts.live(session_id)
+        # Without it the prompt cannot be written either, and the turn ends there.
+        spent = Spent() if live is None else live.spent.spending(session_id).total
+        if found is None:
+            return TurnRules(turn=wished.budget.over(NOTHING_KNOWN), spent=spent)
+        return TurnRules(
+            turn=wished.budget.over(found.budget.turn),
+            session=found.budget.session,
+            unpriced=found.budget.unpriced,
+            spent=spent,
+            retries=found.retries,
+            thinking=found.thinking if wished.thinking == "default" else wished.thinking,
+        )
 
 
 def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
@@ -220,6 +252,7 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         CallModel: doors.models.call,
         RunTool: doors.tools.run,
         Wait: doors.pause.wait,
+        KeepTime: doors.pause.keep_time,
         PreviewCall: doors.tools.preview,
         AskUser: doors.approver.ask,
         ReadSettings: doors.settings.read,

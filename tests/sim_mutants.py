@@ -7,11 +7,12 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from tenure.actors import turn_tools
+from tenure.actors import turn_room, turn_tools
 from tenure.actors.approval import ApprovalActor
 from tenure.actors.session import SessionActor
 from tenure.actors.session_state import Committing, Live, Loading
 from tenure.actors.turn import TurnActor
+from tenure.actors.turn_budget import Overrun
 from tenure.messages.approval import (
     Allow,
     AnswerApproval,
@@ -428,6 +429,11 @@ def every_tool_batch_is_a_loop() -> AbstractContextManager[Any]:
     return patch.object(turn_tools, "is_looping", lambda run: True)
 
 
+def every_budget_is_used_up() -> AbstractContextManager[Any]:
+    overrun = Overrun("turn", "requests", 1, 1)
+    return patch.object(turn_room, "overrun_of", lambda run, now_ms: overrun)
+
+
 MUTANTS: dict[str, tuple[str, Mutant, int]] = {}
 """Name to the invariant that it breaks, how, and in how many seeds that must show."""
 
@@ -461,6 +467,7 @@ _mutant("TURN-7", no_call_is_settled, 200)
 _mutant("TURN-8", the_model_is_called_before_the_prompt_is_saved)
 _mutant("TURN-9", a_stop_stops_every_seat)
 _mutant("TURN-11", every_tool_batch_is_a_loop)
+_mutant("TURN-12", every_budget_is_used_up)
 _mutant("APPROVE-1", a_call_is_asked_for_twice)
 _mutant("APPROVE-2", a_denial_allows)
 _mutant("APPROVE-3", a_denial_stops_the_turn)

@@ -24,6 +24,7 @@ from tenure.messages.base import Command, Effect, Event, Message, Reply
 from tenure.messages.bus import Answered
 from tenure.messages.content import AssistantMessage, TextBlock, ToolCallBlock, UserMessage
 from tenure.messages.entries import EntryBody, MessageEntry
+from tenure.messages.limits import Overrides, TurnRules
 from tenure.messages.models import FailureKind, ModelFailure, ToolSpec
 from tenure.messages.session import (
     Appended,
@@ -194,6 +195,7 @@ class DrivenTurn(Driven[Any]):
     def __init__(self, *tools: ToolSpec, last_turn: int = 0) -> None:
         super().__init__(turn_step, Idle(Ledger(session_id=A, last_turn=last_turn)))
         self.tools = tools
+        self.rules = TurnRules()
         self.minted = last_turn
 
     @property
@@ -209,6 +211,7 @@ class DrivenTurn(Driven[Any]):
         when_busy = fields.pop("when_busy", "refuse")
         return self.ask(
             RunTurn(
+                overrides=fields.pop("overrides", Overrides()),
                 turn_id=turn_id(A, self.minted),
                 token=token(),
                 text=text,
@@ -224,9 +227,13 @@ class DrivenTurn(Driven[Any]):
     def stop(self, number: int = 1, cause: StopCause = "user") -> Reply | None:
         return self.reply_to(self.ask(StopTurn(turn_id=turn_id(A, number), cause=cause)))
 
-    def prepared(self, number: int = 1) -> None:
+    def prepared(self, number: int = 1, rules: TurnRules | None = None) -> None:
         turn = turn_id(A, number)
-        self.tell(TurnPrepared(turn_id=turn, model="m", system="s", tools=self.tools))
+        self.tell(
+            TurnPrepared(
+                turn_id=turn, model="m", system="s", tools=self.tools, rules=rules or self.rules
+            )
+        )
 
     def saved(self) -> None:
         """The oldest append is durable."""

@@ -4,13 +4,13 @@ import pytest
 from steps import A, DrivenTurn, answer, call
 
 from tenure.actors.turn_model import (
-    ATTEMPTS_MAX,
     BACKOFF_MS,
     BACKOFF_MS_MAX,
     RETRY_AFTER_MS_MAX,
     backoff_ms,
 )
 from tenure.messages.content import AssistantMessage, Cost, TextBlock, ThinkingBlock, Usage
+from tenure.messages.limits import RetryRules
 from tenure.messages.models import RETRYABLE, FailureKind, ModelFailure
 from tenure.messages.session import AppendEntries
 from tenure.messages.tokens import turn_id
@@ -27,6 +27,7 @@ from tenure.messages.turn_effects import (
 from tenure.runtime.step import Taken
 
 FIRST = turn_id(A, 1)
+ATTEMPTS_MAX = RetryRules().attempts_max
 KINDS: tuple[FailureKind, ...] = (
     "auth",
     "rate_limit",

@@ -6,6 +6,10 @@ from typing import Any, Literal
 
 import click
 
+from tenure.messages.limits import Budget, Overrides
+from tenure.messages.models import Thinking
+
+NO_OVERRIDES = Overrides()
 Approval = Literal["ask", "allow", "deny"]
 
 
@@ -39,6 +43,8 @@ class Conversation:
     base_url: str
     approve: Approval
     form: Literal["text", "json"]
+    overrides: Overrides = NO_OVERRIDES
+    """Thinking and budget of every turn that it starts."""
 
 
 def root_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,6 +60,9 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
         command
     )
 
+
+BOUND = click.FloatRange(min=0, min_open=True)
+COUNT = click.IntRange(min=1)
 
 _CONVERSATION_OPTIONS = (
     root_option,
@@ -74,6 +83,27 @@ _CONVERSATION_OPTIONS = (
         help="What becomes of calls that the settings say to ask about.  "
         "Without a terminal, ask denies.",
     ),
+    click.option(
+        "--thinking",
+        type=click.Choice(("off", "minimal", "low", "medium", "high", "xhigh")),
+        help="How much the model thinks.  Default: as in the settings.",
+    ),
+    click.option(
+        "--budget-usd", type=BOUND, metavar="N", help="Stop a turn that has cost so much, in $."
+    ),
+    click.option(
+        "--budget-tokens", type=COUNT, metavar="N", help="Stop a turn that used so many tokens."
+    ),
+    click.option(
+        "--budget-requests", type=COUNT, metavar="N", help="Stop a turn after so many model calls."
+    ),
+    click.option(
+        "--budget-tool-calls",
+        type=COUNT,
+        metavar="N",
+        help="Stop a turn that wants more tool calls.",
+    ),
+    click.option("--budget-seconds", type=BOUND, metavar="N", help="Stop a turn that runs longer."),
     json_option,
 )
 
@@ -93,6 +123,12 @@ def conversation_of(
     model: str | None,
     base_url: str,
     approve: Approval,
+    thinking: Thinking | None,
+    budget_usd: float | None,
+    budget_tokens: int | None,
+    budget_requests: int | None,
+    budget_tool_calls: int | None,
+    budget_seconds: float | None,
     as_json: bool,
 ) -> Conversation:
     """What was given on the command line; raises a usage error where it cannot be meant."""
@@ -114,6 +150,16 @@ def conversation_of(
         base_url=base_url,
         approve=approve,
         form="json" if as_json else "text",
+        overrides=Overrides(
+            thinking=thinking or "default",
+            budget=Budget(
+                usd_max=budget_usd or 0.0,
+                tokens_max=budget_tokens or 0,
+                requests_max=budget_requests or 0,
+                tool_calls_max=budget_tool_calls or 0,
+                wall_time_s_max=budget_seconds or 0.0,
+            ),
+        ),
     )
 
 

@@ -9,7 +9,6 @@ from tenure.runtime.cli.terminal import Interrupts, keyboard_of
 from tenure.runtime.cli.turns import EXIT_REFUSED, EXIT_STOPPED, PromptedTurn, exit_code_of
 from tenure.runtime.errors import Refused
 from tenure.runtime.host import Host
-from tenure.runtime.seat import Seat
 
 
 async def run(
@@ -40,16 +39,14 @@ async def run(
         await tell_opening(host, seat, screen)
         answers = keyboard.answer if keyboard else None
         desk = Desk(seat, decide_with(conversation.approve, answers, screen), screen)
-        code = await _one_turn(seat, screen, desk, text, interrupts)
+        turn = PromptedTurn(seat, screen, desk, conversation.overrides)
+        code = await _one_turn(turn, screen, text, interrupts)
         if host.trace_failed:
             screen.note(f"the trace is incomplete: {host.trace_failed}")
         return code
 
 
-async def _one_turn(
-    seat: Seat, screen: Screen, desk: Desk, text: str, interrupts: Interrupts
-) -> int:
-    turn = PromptedTurn(seat, screen, desk)
+async def _one_turn(turn: PromptedTurn, screen: Screen, text: str, interrupts: Interrupts) -> int:
     interrupts.first(turn.stop)
     try:
         ended = await turn.run(text)

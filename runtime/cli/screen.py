@@ -10,9 +10,11 @@ import msgspec
 from tenure.messages.base import Event, Refusal
 from tenure.messages.bus import EventsMissed
 from tenure.messages.compaction import Compacted, CompactionEnded, CompactionStarted
+from tenure.messages.limits import CostUnknown
 from tenure.messages.session import Damage, SessionOpened
 from tenure.messages.turn import (
     ModelAnswered,
+    ModelFellBack,
     ModelRetrying,
     TextDelta,
     ThinkingDelta,
@@ -113,6 +115,11 @@ class TextScreen:
                 self._complete(text)
             case ModelRetrying():
                 self._retry(event)
+            case ModelFellBack(model=model, instead_of=before, reason=reason):
+                self._void()
+                self.note(f"{before} failed ({reason}); {model} is called instead")
+            case CostUnknown(model=model):
+                self.note(f"nobody knows the price of {model}: the budget of money cannot be kept")
             case ToolCallStarted(tool=tool, arguments=arguments):
                 self.note(f"> {tool} {shortly(arguments)}")
             case ToolCallFinished(tool=tool, is_error=is_error, text=text):
@@ -172,10 +179,13 @@ class TextScreen:
         self._thinking = False
 
     def _retry(self, event: ModelRetrying) -> None:
-        if self._said:
-            self.note("the text above is void: its call failed")
+        self._void()
         seconds = event.delay_ms / 1000
         self.note(f"{event.kind}: {event.reason}; attempt {event.attempt} in {seconds:.1f} s")
+
+    def _void(self) -> None:
+        if self._said:
+            self.note("the text above is void: its call failed")
 
     def _end(self, event: TurnEnded) -> None:
         self._end_line()

@@ -3,6 +3,7 @@
 import asyncio
 
 from tenure.messages.base import Refusal
+from tenure.messages.limits import Overrides
 from tenure.messages.tokens import TurnId
 from tenure.messages.turn import TurnEnded, TurnNotRunning
 from tenure.runtime.cli.approving import Desk
@@ -13,15 +14,19 @@ EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_REFUSED = 3
 EXIT_STOPPED = 130
+NO_OVERRIDES = Overrides()
 
 
 class PromptedTurn:
     """One prompt of a seat.  `stop` may be called at any time, also before it has an id."""
 
-    def __init__(self, seat: Seat, screen: Screen, desk: Desk) -> None:
+    def __init__(
+        self, seat: Seat, screen: Screen, desk: Desk, overrides: Overrides = NO_OVERRIDES
+    ) -> None:
         self._seat = seat
         self._screen = screen
         self._desk = desk
+        self._overrides = overrides
         self._turn_id: TurnId | None = None
         self._stopping: asyncio.Task[None] | None = None
 
@@ -32,7 +37,9 @@ class PromptedTurn:
             Refused: the turn was not started.
         """
         try:
-            async for event in self._seat.prompt(text):
+            async for event in self._seat.prompt(
+                text, thinking=self._overrides.thinking, budget=self._overrides.budget
+            ):
                 turn_id = getattr(event, "turn_id", None)
                 if turn_id is not None:
                     self._turn_id = turn_id

@@ -20,6 +20,8 @@
     model = ""                        # who summarises; "same" is the turn's model, "" the rule
     window = 0                        # tokens that the model can read; 0 takes what is known
 
+Budgets, retries and thinking are in settings_limits.py.
+
 A file that is broken, or says something that nobody understands, never allows
 more than one that says nothing: every value fails closed, by itself, and is
 named in `Settings.problems`.  Keys that are not known are kept and mean nothing.
@@ -50,6 +52,7 @@ from tenure.messages.settings import (
     SetToolPolicy,
     SetWorkingDirs,
 )
+from tenure.runtime.doors import settings_limits
 
 CLOSED_DIRS = (".tenure",)
 """Working directories that no tool can reach: in safe mode every call is asked for."""
@@ -63,9 +66,10 @@ _MODES: dict[str, Mode] = {
 }
 _RULES: dict[str, Rule] = {"allow": "allow", "ask": "ask", "deny": "deny"}
 _KEYS = {
-    "": ("model", "base_url", "approval", "compaction"),
+    "": ("model", "base_url", "thinking", "approval", "compaction", "budget", "retry"),
     "approval": ("mode", "mutating", "working_dirs", "expires_s", "tools"),
     "compaction": ("enabled", "threshold_percent", "model", "window"),
+    **settings_limits.KEYS,
 }
 EXPIRES_S_MAX = 31_536_000
 """A year; 0 is for ever."""
@@ -219,11 +223,11 @@ def _over(
 def _unknown(overrides: Mapping[str, Any]) -> list[str]:
     """The keys that mean nothing: in a file they are kept, from a program they are a slip."""
     problems = [f"{key} is unknown" for key in overrides if key not in _KEYS[""]]
-    for table in ("approval", "compaction"):
+    for table in (name for name in _KEYS if name):
         found = overrides.get(table, {})
         if isinstance(found, Mapping):
             problems += [f"{table}.{key} is unknown" for key in found if key not in _KEYS[table]]
-    return problems
+    return problems + settings_limits.unknown_bounds(overrides)
 
 
 class _Reading:
@@ -240,6 +244,9 @@ class _Reading:
             base_url=self._string(table, "base_url", ""),
             policy=self._policy(table),
             compaction=self._compaction(table.get("compaction", {})),
+            budget=settings_limits.budget_rules(table, self._problems),
+            retries=settings_limits.retry_rules(table, self._problems),
+            thinking=settings_limits.thinking_of(table, self._problems),
             problems=tuple(self._problems),
         )
 

@@ -117,6 +117,7 @@ class Models:
             messages=self._transcripts.context(effect.session_id),
             tools=effect.tools,
             session_id=effect.session_id,
+            thinking=effect.thinking,
         )
         call = Call(
             effect=effect,

@@ -212,12 +212,16 @@ def _anthropic_model(name: ModelName, key: str, client: Any) -> LibraryModel:
 
 
 def _settings(name: ModelName, request: ModelRequest) -> Any:
-    """What makes the provider's prompt cache work for a conversation that only grows."""
+    """How much it thinks, and what makes the prompt cache of a growing conversation work."""
+    settings: dict[str, Any] = {}
+    if request.thinking != "default":
+        # The library takes the nearest level that the model has.
+        settings["thinking"] = False if request.thinking == "off" else request.thinking
     if name.provider == "openai" and request.session_id:
-        return {"openai_prompt_cache_key": request.session_id}
+        settings["openai_prompt_cache_key"] = request.session_id
     if name.provider == "anthropic":
-        return {"cache": True}
-    return {}
+        settings["cache"] = True
+    return settings
 
 
 def _piece(event: Any) -> ModelEvent | None:

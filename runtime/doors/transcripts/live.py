@@ -14,6 +14,7 @@ from tenure.runtime.doors.transcripts.codec import iso_time
 from tenure.runtime.doors.transcripts.conversation import Conversation, interrupted
 from tenure.runtime.doors.transcripts.passes import missing_ends
 from tenure.runtime.doors.transcripts.scan import Keys, Scan, note_key
+from tenure.runtime.doors.transcripts.spending import Counted
 from tenure.runtime.doors.transcripts.storage import TranscriptFile
 from tenure.runtime.doors.transcripts.tree import Head, MessageHead, Stamp, Tree
 
@@ -61,6 +62,7 @@ class LiveTranscript:
         "seat",
         "seq",
         "session_id",
+        "spent",
         "tree",
         "writes",
     )
@@ -77,6 +79,7 @@ class LiveTranscript:
         self.last_turn = 0
         self.keys: Keys = {}
         self.damage = Damage()
+        self.spent = Counted(self.tree)
         self.writes = 0
         """Writes under way: one at most."""
 
@@ -84,6 +87,7 @@ class LiveTranscript:
         """Take what was read from the file."""
         self.tree = found.tree
         self.conversation = Conversation(found.tree)
+        self.spent = Counted(found.tree)
         self.seq = found.seq_max
         self.last_turn = found.last_turn
         self.keys = found.keys

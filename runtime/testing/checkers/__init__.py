@@ -6,7 +6,7 @@ from tenure.runtime.testing.checkers.bus import Answers, Effects, Lanes, Streams
 from tenure.runtime.testing.checkers.claims import Epochs, Locks
 from tenure.runtime.testing.checkers.durable import Durable
 from tenure.runtime.testing.checkers.gate import Gates
-from tenure.runtime.testing.checkers.limits import Loops
+from tenure.runtime.testing.checkers.limits import Budgets, Loops
 from tenure.runtime.testing.checkers.session import LiveSeats, Swaps, Tokens
 from tenure.runtime.testing.checkers.stops import Stops
 from tenure.runtime.testing.checkers.supervision import Restarts
@@ -21,7 +21,7 @@ def message_checkers() -> list[Checker]:
     """Those that look at messages alone: production can have them, too."""
     return [
         Answers(), Lanes(), Effects(), Streams(), Restarts(), Tokens(), Swaps(), Turns(), Starts(),
-        Stops(), Requests(), Denials(), Remembered(), Gates(), Fences(), Loops(),
+        Stops(), Requests(), Denials(), Remembered(), Gates(), Fences(), Loops(), Budgets(),
     ]  # fmt: skip
 
 
