@@ -93,7 +93,7 @@ from tenure.actors.session_swap import (
     swap,
 )
 from tenure.actors.session_turns import cancel_turn, start_turn
-from tenure.actors.session_view import view_of
+from tenure.actors.session_view import on_query, on_spending
 from tenure.messages.base import Message
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
 from tenure.messages.compaction import (
@@ -104,6 +104,7 @@ from tenure.messages.compaction import (
     Uncompact,
 )
 from tenure.messages.handover import HandOverSession, SeatForgotten
+from tenure.messages.limits import GetSpending, SpendingNotRead, SpendingRead
 from tenure.messages.session import (
     AppendEntries,
     CancelTurn,
@@ -157,17 +158,17 @@ from tenure.runtime.step import Held, Step, Taken
 def session_step(state: State, message: Message, taken: Taken) -> Step[State]:
     """Decide one message.  Commands first, then what the doors and the turn say."""
     match message:
-        case GetSession():
-            return Step(state).answer(taken.asker, view_of(state))
+        case GetSession() | GetSpending():
+            return on_query(state, message, taken)
+        case SpendingRead() | SpendingNotRead():
+            return on_spending(state, message)
         case OpenSession() | OpenNewSession() | ContinueSession() | AppendEntries():
             return on_command(state, message, taken)
         case StartTurn() | CancelTurn() | SettleCalls() | ParkSeat() | HandOverSession():
             return on_command(state, message, taken)
-        case Compact() | Uncompact() | SettlePasses():
+        case Compact() | Uncompact() | SettlePasses() | ClearSessions() | RewriteSession():
             return on_command(state, message, taken)
-        case RenameSession() | SetLabel() | ForkSession() | RewindSession():
-            return on_command(state, message, taken)
-        case DeleteSession() | ClearSessions() | RewriteSession():
+        case RenameSession() | SetLabel() | ForkSession() | RewindSession() | DeleteSession():
             return on_command(state, message, taken)
         case OwnerStarted():
             return Step[State](Waking()).do(ReadSeat())

@@ -24,7 +24,15 @@ from tenure.actors.session_state import (
     Waking,
     Yielding,
 )
-from tenure.messages.session import NoSession, SeatState, SessionView
+from tenure.messages.limits import GetSpending, ReadSpending, SpendingNotRead, SpendingRead
+from tenure.messages.session import (
+    GetSession,
+    NoSession,
+    SeatState,
+    SessionView,
+    StorageFailed,
+)
+from tenure.runtime.step import AskId, Step, Taken
 
 
 def view_of(state: State) -> SessionView | NoSession:
@@ -57,6 +65,25 @@ def view_of(state: State) -> SessionView | NoSession:
             return NoSession(reason="it is being opened")
         case _:
             assert_never(state)
+
+
+def on_query(state: State, query: GetSession | GetSpending, taken: Taken) -> Step[State]:
+    """What the seat has now, or what was used in it; nothing changes."""
+    view = view_of(state)
+    if isinstance(query, GetSession) or isinstance(view, NoSession):
+        return Step(state).answer(taken.asker, view)
+    read = ReadSpending(session_id=view.token.session_id, path=view.path, asker=taken.asker)
+    return Step(state).do(read)
+
+
+def on_spending(state: State, outcome: SpendingRead | SpendingNotRead) -> Step[State]:
+    """Whoever asked is named in the outcome."""
+    asker = None if outcome.asker is None else AskId(outcome.asker)
+    match outcome:
+        case SpendingRead(spending=spending):
+            return Step(state).answer(asker, spending)
+        case SpendingNotRead(path=path, reason=reason):
+            return Step(state).answer(asker, StorageFailed(path=path, reason=reason))
 
 
 def _view(session: Session, state: SeatState) -> SessionView:

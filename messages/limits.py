@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from tenure.messages.base import Event, Query, Refusal, Reply
+from tenure.messages.base import Effect, Event, Outcome, Query, Refusal, Reply
 from tenure.messages.content import Usage
 from tenure.messages.models import FailureKind, Thinking
 from tenure.messages.tokens import SessionId, TurnId
@@ -132,6 +132,34 @@ class Spending(Reply, frozen=True, kw_only=True):
     """Of the total, what was used on branches that the conversation has left."""
     models: tuple[ModelSpent, ...] = ()
     """Of the total, by the model that answered."""
+
+
+class ReadSpending(Effect, frozen=True, kw_only=True):
+    """Sum up what a session has used; of one that is parked, from its file."""
+
+    session_id: SessionId
+    path: str
+    asker: int | None
+    """Who asked: it rides along, as no state waits for the answer."""
+    concurrent = True
+
+    @property
+    def key(self) -> str:
+        return f"spending {self.session_id}"
+
+    def failed(self, reason: str) -> Outcome:
+        return SpendingNotRead(asker=self.asker, path=self.path, reason=reason)
+
+
+class SpendingRead(Outcome, frozen=True, kw_only=True):
+    asker: int | None
+    spending: Spending
+
+
+class SpendingNotRead(Outcome, frozen=True, kw_only=True):
+    asker: int | None
+    path: str
+    reason: str
 
 
 def sentence(scope: BudgetScope, kind: BudgetKind, used: float, limit: float) -> str:

@@ -18,7 +18,7 @@ from tenure.messages.compaction import (
 )
 from tenure.messages.content import ImageBlock
 from tenure.messages.handover import SessionHandedOver
-from tenure.messages.limits import Budget, Overrides
+from tenure.messages.limits import Budget, GetSpending, Overrides, Spending
 from tenure.messages.models import Thinking
 from tenure.messages.session import (
     CancelTurn,
@@ -258,6 +258,17 @@ class Seat(SessionCommands):
         """
         reply = await self.ask(GetSession())
         if isinstance(reply, SessionView):
+            return reply
+        raise refused(reply)
+
+    async def usage(self) -> Spending:
+        """What the session has used since its beginning, compacted or not, by model.
+
+        Raises:
+            Refused: there is no session, or its file cannot be read.
+        """
+        reply = await self.ask(GetSpending())
+        if isinstance(reply, Spending):
             return reply
         raise refused(reply)
 

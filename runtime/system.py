@@ -25,7 +25,7 @@ from tenure.messages.compaction import (
     SummariseConversation,
 )
 from tenure.messages.handover import ForgetSeat
-from tenure.messages.limits import Spent, TurnRules
+from tenure.messages.limits import ReadSpending, Spent, TurnRules
 from tenure.messages.models import Model
 from tenure.messages.settings import (
     CompactionRules,
@@ -71,6 +71,7 @@ from tenure.runtime.doors.summaries.door import Summaries
 from tenure.runtime.doors.tools.door import AnyTool, Tools
 from tenure.runtime.doors.transcripts import Transcripts
 from tenure.runtime.doors.transcripts.keeping import Keeping
+from tenure.runtime.doors.transcripts.spendings import Spendings
 from tenure.runtime.effects import Handlers
 from tenure.runtime.routes import approval, compaction, session, settings, turn
 from tenure.runtime.streams import StreamRule
@@ -139,6 +140,7 @@ class Doors:
     claims: Claims
     transcripts: Transcripts
     keeping: Keeping
+    spendings: Spendings
     tools: Tools
     models: Models
     summaries: Summaries
@@ -168,6 +170,7 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
         claims=claims,
         transcripts=transcripts,
         keeping=Keeping(leaves, transcripts),
+        spendings=Spendings(leaves, transcripts),
         tools=tools,
         models=models,
         summaries=Summaries(leaves, transcripts, models),
@@ -253,6 +256,7 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         RunTool: doors.tools.run,
         Wait: doors.pause.wait,
         KeepTime: doors.pause.keep_time,
+        ReadSpending: doors.spendings.read,
         PreviewCall: doors.tools.preview,
         AskUser: doors.approver.ask,
         ReadSettings: doors.settings.read,

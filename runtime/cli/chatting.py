@@ -5,7 +5,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from tenure.messages.limits import Overrides
 from tenure.runtime.cli.approving import Desk, decide_with
+from tenure.runtime.cli.chat_limits import HELP as LIMITS_HELP
+from tenure.runtime.cli.chat_limits import NextPrompt, show_usage
 from tenure.runtime.cli.chat_sessions import HELP as SESSIONS_HELP
 from tenure.runtime.cli.chat_sessions import session_command
 from tenure.runtime.cli.compacting import compact, uncompact
@@ -29,6 +32,7 @@ HELP = f"""\
 /compact      put a summary in the place of the older messages; what you write
               behind it is for the summary
 /uncompact    take the last compaction back, while nothing follows it
+{LIMITS_HELP}
 /sessions     list the sessions
 {SESSIONS_HELP}
 /help         show this
@@ -55,7 +59,7 @@ async def chat(conversation: Conversation, interrupts: Interrupts) -> int:
         desk = Desk(seat, decide_with(conversation.approve, answers, screen), screen)
         reading = asyncio.create_task(lines.read())
         try:
-            await Chat(host, seat, screen, desk, lines, interrupts).run()
+            await Chat(host, seat, screen, desk, lines, interrupts, conversation.overrides).run()
         finally:
             reading.cancel()
             screen.note("")  # what comes next begins on a line of its own
@@ -125,8 +129,10 @@ class Chat:
         desk: Desk,
         lines: ChatLines,
         interrupts: Interrupts,
+        overrides: Overrides,
     ) -> None:
         self._host = host
+        self._next = NextPrompt(overrides)
         self._seat = seat
         self._screen = screen
         self._desk = desk
@@ -146,11 +152,13 @@ class Chat:
                 await self._turn(line)
 
     async def _turn(self, text: str) -> None:
-        turn = PromptedTurn(self._seat, self._screen, self._desk)
+        said = self._next
+        turn = PromptedTurn(self._seat, self._screen, self._desk, said.overrides, said.model)
         self._interrupts.first(turn.stop)
         with self._lines.stopping(turn.stop):
             try:
                 await turn.run(text)
+                self._next.used()
             except Refused as refused:
                 self._screen.refusal(refused.reply)
 
@@ -170,6 +178,8 @@ class Chat:
                     await compact(instructions, self._seat, self._screen)
                 case "/uncompact", "":
                     await uncompact(self._seat, self._screen)
+                case "/usage", "":
+                    await show_usage(self._seat, self._screen)
                 case "/stop", "":
                     self._screen.note("no turn runs")
                 case "/open", "":
@@ -177,6 +187,10 @@ class Chat:
                 case "/help", "":
                     self._screen.note(HELP)
                 case _, text:
+                    told = self._next.say(word, text)
+                    if told is not None:
+                        self._screen.note(told)
+                        return
                     at = (self._host, self._seat, self._screen)
                     if not await session_command(word, text, *at):
                         self._screen.note(f"{line.strip()!r} is no command; /help lists them")

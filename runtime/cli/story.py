@@ -17,6 +17,7 @@ from tenure.messages.content import (
 )
 from tenure.runtime.cli.listing import moment
 from tenure.runtime.cli.screen import print_text, shortly
+from tenure.runtime.cli.usage import usage_lines
 from tenure.runtime.doors.transcripts import EntryView, SessionSnapshot
 from tenure.runtime.doors.transcripts.foreign import message_of
 from tenure.runtime.doors.transcripts.scan import loose_fields
@@ -53,6 +54,7 @@ def _head(snapshot: SessionSnapshot) -> Iterator[str]:
     yield f"session {summary.id}" + (f"  {summary.name}" if summary.name else "")
     yield f"{summary.path}"
     yield f"begun {moment(summary.created_ms)}, {summary.messages} messages"
+    yield from usage_lines(snapshot.spending)
     told = {
         "unreadable lines": damage.unreadable_lines,
         "altered records": damage.altered_records,

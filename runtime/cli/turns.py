@@ -14,19 +14,19 @@ EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_REFUSED = 3
 EXIT_STOPPED = 130
-NO_OVERRIDES = Overrides()
 
 
 class PromptedTurn:
     """One prompt of a seat.  `stop` may be called at any time, also before it has an id."""
 
     def __init__(
-        self, seat: Seat, screen: Screen, desk: Desk, overrides: Overrides = NO_OVERRIDES
+        self, seat: Seat, screen: Screen, desk: Desk, overrides: Overrides, model: str = ""
     ) -> None:
         self._seat = seat
         self._screen = screen
         self._desk = desk
         self._overrides = overrides
+        self._model = model
         self._turn_id: TurnId | None = None
         self._stopping: asyncio.Task[None] | None = None
 
@@ -38,7 +38,10 @@ class PromptedTurn:
         """
         try:
             async for event in self._seat.prompt(
-                text, thinking=self._overrides.thinking, budget=self._overrides.budget
+                text,
+                model=self._model,
+                thinking=self._overrides.thinking,
+                budget=self._overrides.budget,
             ):
                 turn_id = getattr(event, "turn_id", None)
                 if turn_id is not None:

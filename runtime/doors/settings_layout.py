@@ -39,7 +39,6 @@ import msgspec
 from tenure.messages.patterns import PatternProblem, parse_rule
 from tenure.messages.settings import (
     Change,
-    CompactionRules,
     Mode,
     Policy,
     RemoveToolPolicy,
@@ -52,7 +51,7 @@ from tenure.messages.settings import (
     SetToolPolicy,
     SetWorkingDirs,
 )
-from tenure.runtime.doors import settings_limits
+from tenure.runtime.doors import settings_compaction, settings_limits
 
 CLOSED_DIRS = (".tenure",)
 """Working directories that no tool can reach: in safe mode every call is asked for."""
@@ -73,8 +72,6 @@ _KEYS = {
 }
 EXPIRES_S_MAX = 31_536_000
 """A year; 0 is for ever."""
-THRESHOLD_PERCENT_MIN = 50
-THRESHOLD_PERCENT_MAX = 95
 _PROTOTYPE_KEYS = ("__proto__", "constructor", "prototype")
 """Names that other readers of such a file could trip over; no tool has them."""
 
@@ -243,7 +240,7 @@ class _Reading:
             model=self._string(table, "model", "librarian") or "librarian",
             base_url=self._string(table, "base_url", ""),
             policy=self._policy(table),
-            compaction=self._compaction(table.get("compaction", {})),
+            compaction=settings_compaction.compaction_rules(table, self._problems),
             budget=settings_limits.budget_rules(table, self._problems),
             retries=settings_limits.retry_rules(table, self._problems),
             thinking=settings_limits.thinking_of(table, self._problems),
@@ -292,36 +289,6 @@ class _Reading:
             return int(value)
         self._problems.append(f"approval.expires_s is {value!r}, no number of seconds; 0 is taken")
         return 0
-
-    def _compaction(self, table: Any) -> CompactionRules:
-        if not isinstance(table, Mapping):
-            self._problems.append("compaction is no table; the defaults are taken")
-            return CompactionRules()
-        usual = CompactionRules()
-        enabled = table.get("enabled", usual.enabled)
-        if not isinstance(enabled, bool):
-            self._problems.append(f"compaction.enabled is {enabled!r}, not true or false")
-            enabled = usual.enabled
-        percent = self._number(table, "threshold_percent", usual.threshold_percent)
-        if not THRESHOLD_PERCENT_MIN <= percent <= THRESHOLD_PERCENT_MAX:
-            said = f"between {THRESHOLD_PERCENT_MIN} and {THRESHOLD_PERCENT_MAX}"
-            self._problems.append(f"compaction.threshold_percent is {percent}, not {said}")
-            percent = min(max(percent, THRESHOLD_PERCENT_MIN), THRESHOLD_PERCENT_MAX)
-        model = table.get("model", "")
-        if not isinstance(model, str):
-            self._problems.append("compaction.model is no text; summaries are made by rule")
-            model = ""
-        window = self._number(table, "window", 0)
-        return CompactionRules(
-            enabled=enabled, threshold_percent=percent, model=model, window=window
-        )
-
-    def _number(self, table: Mapping[str, Any], key: str, default: int) -> int:
-        value = table.get(key, default)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return value
-        self._problems.append(f"compaction.{key} is {value!r}, no whole number; {default} is taken")
-        return default
 
     def _closed(self, problem: str) -> Policy:
         self._problems.append(f"{problem}; every call is asked for")

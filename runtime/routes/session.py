@@ -3,6 +3,7 @@
 from tenure.messages.base import Command
 from tenure.messages.compaction import Compact, SettlePasses, Uncompact
 from tenure.messages.handover import HandOverSession
+from tenure.messages.limits import GetSpending
 from tenure.messages.session import (
     AppendEntries,
     CancelTurn,
@@ -35,6 +36,7 @@ TAKEN: tuple[type[Command], ...] = (
     ParkSeat,
     HandOverSession,
     GetSession,
+    GetSpending,
     RenameSession,
     SetLabel,
     ForkSession,

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from tenure.messages.content import ChatMessage, text_of
+from tenure.messages.limits import Spending
 from tenure.messages.session import Damage
 from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.files import Files, FileStat
@@ -19,6 +20,7 @@ from tenure.runtime.doors.transcripts.conversation import Conversation, message_
 from tenure.runtime.doors.transcripts.dialects import Unreadable
 from tenure.runtime.doors.transcripts.layout import Layout
 from tenure.runtime.doors.transcripts.scan import Scan, scan
+from tenure.runtime.doors.transcripts.spending import Counted
 from tenure.runtime.doors.transcripts.storage import read_all, reason_of
 from tenure.runtime.doors.transcripts.titles import without_preamble
 from tenure.runtime.doors.transcripts.tree import ROOT
@@ -54,6 +56,7 @@ class SessionSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     damage: Damage
     messages: tuple[ChatMessage, ...]
     """What a model would be shown."""
+    spending: Spending
 
 
 class Catalogue:
@@ -135,6 +138,7 @@ def read_session(leaves: Leaves, path: str) -> SessionSnapshot:
         leaf=found.tree.leaf,
         damage=found.damage,
         messages=Conversation(found.tree).messages(),
+        spending=Counted(found.tree).spending(SessionId(found.header.id)),
     )
 
 
