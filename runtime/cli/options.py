@@ -123,13 +123,8 @@ def conversation_of(
     model: str | None,
     base_url: str,
     approve: Approval,
-    thinking: Thinking | None,
-    budget_usd: float | None,
-    budget_tokens: int | None,
-    budget_requests: int | None,
-    budget_tool_calls: int | None,
-    budget_seconds: float | None,
     as_json: bool,
+    **limits: Any,
 ) -> Conversation:
     """What was given on the command line; raises a usage error where it cannot be meant."""
     if fresh and session is not None:
@@ -150,17 +145,28 @@ def conversation_of(
         base_url=base_url,
         approve=approve,
         form="json" if as_json else "text",
-        overrides=Overrides(
-            thinking=thinking or "default",
-            budget=Budget(
-                usd_max=budget_usd or 0.0,
-                tokens_max=budget_tokens or 0,
-                requests_max=budget_requests or 0,
-                tool_calls_max=budget_tool_calls or 0,
-                wall_time_s_max=budget_seconds or 0.0,
-            ),
-        ),
+        overrides=overrides_of(**limits),
     )
+
+
+def overrides_of(
+    *,
+    thinking: Thinking | None,
+    budget_usd: float | None,
+    budget_tokens: int | None,
+    budget_requests: int | None,
+    budget_tool_calls: int | None,
+    budget_seconds: float | None,
+) -> Overrides:
+    """What `--thinking` and the budgets say; what was not given is as in the settings."""
+    budget = Budget(
+        usd_max=budget_usd or 0.0,
+        tokens_max=budget_tokens or 0,
+        requests_max=budget_requests or 0,
+        tool_calls_max=budget_tool_calls or 0,
+        wall_time_s_max=budget_seconds or 0.0,
+    )
+    return Overrides(thinking=thinking or "default", budget=budget)
 
 
 def workspace(given: str | None) -> str:
