@@ -12,7 +12,7 @@ from tenure.messages.limits import (
     BudgetKind,
     BudgetScope,
     BudgetSpent,
-    CostUnknown,
+    PriceMissed,
     Spent,
     sentence,
 )
@@ -91,12 +91,12 @@ def out_of_time(run: Run, now_ms: int) -> Overrun:
     return Overrun("session", "wall_time", before_s + used_s, session_max)
 
 
-def cost_unknown(run: Run, was_priced: bool, model: str) -> tuple[CostUnknown, ...]:
+def cost_unknown(run: Run, was_priced: bool, model: str) -> tuple[PriceMissed, ...]:
     """Said once, with the first answer that makes the cost of the turn unknown."""
     bounded = run.rules.turn.usd_max or run.rules.session.usd_max
     if not bounded or run.usage.priced or not was_priced:
         return ()
-    return (CostUnknown(turn_id=run.turn_id, model=model),)
+    return (PriceMissed(turn_id=run.turn_id, model=model),)
 
 
 # --- pure helpers ------------------------------------------------------------------------

@@ -107,7 +107,7 @@ class BudgetSpent(Refusal, frozen=True, kw_only=True):
         return sentence(self.scope, self.kind, self.used, self.limit)
 
 
-class CostUnknown(Event, frozen=True, kw_only=True):
+class PriceMissed(Event, frozen=True, kw_only=True):
     """There is a budget of money, and nobody knows the price of what this model used."""
 
     turn_id: TurnId

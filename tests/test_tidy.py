@@ -102,7 +102,7 @@ def _lines_of(function: Function) -> int:
 # --- names -------------------------------------------------------------------------------
 
 BANNED = re.compile(r"(^|_|(?<=[a-z]))(Manager|Service|Helper|Util)s?(?=$|_|[A-Z])|^utils?$")
-PARTICIPLE = re.compile(r"(ed|Begun|Done|Gone|Known|Lost|Over|Shown|Taken|Written|Delta|ing)$")
+PARTICIPLE = re.compile(r"(ed|Begun|Back|Done|Gone|Known|Lost|Over|Shown|Taken|Written|Delta|ing)$")
 
 
 @pytest.mark.parametrize("file", files(*FOLDERS))

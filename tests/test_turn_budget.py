@@ -7,7 +7,7 @@ from steps import A, DrivenTurn, answer, call, tool
 
 from tenure.messages.approval import DecideCall
 from tenure.messages.content import Cost, ToolResultMessage, Usage
-from tenure.messages.limits import Budget, BudgetSpent, CostUnknown, RetryRules, Spent, TurnRules
+from tenure.messages.limits import Budget, BudgetSpent, PriceMissed, RetryRules, Spent, TurnRules
 from tenure.messages.session import AppendEntries
 from tenure.messages.tokens import turn_id
 from tenure.messages.turn import TurnEnded
@@ -174,7 +174,7 @@ def test_unknown_price_under_a_budget_of_money_stops_and_says_what_to_do() -> No
     ended = over(turn)
     assert "nobody knows the price" in ended.error
     assert "bound its tokens" in ended.error
-    assert len(turn.said(CostUnknown)) == 1
+    assert len(turn.said(PriceMissed)) == 1
 
 
 def test_unknown_price_may_be_allowed_and_is_said_all_the_same() -> None:
@@ -182,13 +182,13 @@ def test_unknown_price_may_be_allowed_and_is_said_all_the_same() -> None:
     batch(turn, "a", usage=used(usd=0.0, priced=False))
     batch(turn, "b", usage=used(usd=0.0, priced=False))
     assert turn.ended == []
-    assert len(turn.said(CostUnknown)) == 1
+    assert len(turn.said(PriceMissed)) == 1
 
 
 def test_unknown_price_without_a_budget_of_money_is_nothing_to_speak_of() -> None:
     turn = of_turn(tokens_max=500).to_calling()
     batch(turn, "a", usage=used(priced=False))
-    assert (turn.ended, turn.said(CostUnknown)) == ([], [])
+    assert (turn.ended, turn.said(PriceMissed)) == ([], [])
 
 
 # --- time ------------------------------------------------------------------------------------

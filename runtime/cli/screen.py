@@ -10,7 +10,7 @@ import msgspec
 from tenure.messages.base import Event, Refusal
 from tenure.messages.bus import EventsMissed
 from tenure.messages.compaction import Compacted, CompactionEnded, CompactionStarted
-from tenure.messages.limits import CostUnknown
+from tenure.messages.limits import PriceMissed
 from tenure.messages.session import Damage, SessionOpened
 from tenure.messages.turn import (
     ModelAnswered,
@@ -118,7 +118,7 @@ class TextScreen:
             case ModelFellBack(model=model, instead_of=before, reason=reason):
                 self._void()
                 self.note(f"{before} failed ({reason}); {model} is called instead")
-            case CostUnknown(model=model):
+            case PriceMissed(model=model):
                 self.note(f"nobody knows the price of {model}: the budget of money cannot be kept")
             case ToolCallStarted(tool=tool, arguments=arguments):
                 self.note(f"> {tool} {shortly(arguments)}")
