@@ -15,11 +15,10 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tenure.actors.session_appends import DiskOutcome, on_disk, take_append, take_settle
+from tenure.actors.session_arriving import on_not_opened, on_opened
 from tenure.actors.session_commands import SessionCommand
 from tenure.actors.session_compaction import (
     go_back,
-    on_not_restored,
-    on_restored,
     on_rewound,
     run_compaction,
     unwind,
@@ -44,8 +43,6 @@ from tenure.actors.session_ops import (
 from tenure.actors.session_reopening import (
     on_idle_seen,
     on_let_go,
-    on_not_reopened,
-    on_reopened,
     on_seat_read,
     park,
     reopen,
@@ -60,7 +57,6 @@ from tenure.actors.session_state import (
     LettingGo,
     Live,
     Loading,
-    NotOpened,
     Outdated,
     Parked,
     Parking,
@@ -86,13 +82,11 @@ from tenure.actors.session_swap import (
     on_altered,
     on_committed,
     on_drained,
-    on_loaded,
     on_not_altered,
     on_not_committed,
-    on_not_loaded,
     swap,
 )
-from tenure.actors.session_turns import cancel_turn, start_turn
+from tenure.actors.session_turns import cancel_turn, on_wish
 from tenure.actors.session_view import on_query, on_spending
 from tenure.messages.base import Message
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
@@ -105,6 +99,17 @@ from tenure.messages.compaction import (
 )
 from tenure.messages.handover import HandOverSession, SeatForgotten
 from tenure.messages.limits import GetSpending, SpendingNotRead, SpendingRead
+from tenure.messages.queue import (
+    AdmitPrompt,
+    CancelPrompt,
+    EditPrompt,
+    FollowUpTurn,
+    MovePrompt,
+    RedirectTurn,
+    ReleaseQueue,
+    ResumeTurn,
+    SteerTurn,
+)
 from tenure.messages.session import (
     AppendEntries,
     CancelTurn,
@@ -129,10 +134,8 @@ from tenure.messages.session_ops import (
     SetLabel,
 )
 from tenure.messages.transcripts import (
-    CloseTranscript,
     EntryFound,
     EntryMissing,
-    Opened,
     ReadSeat,
     RecordsAppended,
     RecordsRefused,
@@ -166,6 +169,10 @@ def session_step(state: State, message: Message, taken: Taken) -> Step[State]:
             return on_command(state, message, taken)
         case StartTurn() | CancelTurn() | SettleCalls() | ParkSeat() | HandOverSession():
             return on_command(state, message, taken)
+        case SteerTurn() | FollowUpTurn() | RedirectTurn() | ResumeTurn() | AdmitPrompt():
+            return on_command(state, message, taken)
+        case EditPrompt() | MovePrompt() | CancelPrompt() | ReleaseQueue():
+            return on_command(state, message, taken)
         case Compact() | Uncompact() | SettlePasses() | ClearSessions() | RewriteSession():
             return on_command(state, message, taken)
         case RenameSession() | SetLabel() | ForkSession() | RewindSession() | DeleteSession():
@@ -181,9 +188,9 @@ def session_step(state: State, message: Message, taken: Taken) -> Step[State]:
         ):
             return on_write_outcome(state, message, taken)
         case TranscriptOpened(opened=opened):
-            return on_opened(state, opened)
+            return resumed(on_opened(state, opened))
         case TranscriptNotOpened(refusal=refusal):
-            return on_not_opened(state, refusal)
+            return resumed(on_not_opened(state, refusal))
         case EntryFound():
             return on_command(state, *labelled(message, taken))
         case StoredChanged() | StoredNotChanged() | EntryMissing():
@@ -281,10 +288,18 @@ def on_live_command(live: Live, message: SessionCommand, taken: Taken) -> Step[S
             return widened(take_settle(live, message, taken))
         case Compact() | Uncompact():
             return on_compaction_command(live, message, taken)
-        case StartTurn():
+        case AdmitPrompt(token=token):
+            if token != live.session.token:  # guard: TURN-5
+                return _stale(live, taken)
+            return on_wish(live, message, taken)
+        case StartTurn() | SteerTurn() | FollowUpTurn() | RedirectTurn() | ResumeTurn():
             if message.token is not None and message.token != live.session.token:  # guard: TURN-6
                 return _stale(live, taken)
-            return start_turn(live, message, taken)
+            return on_wish(live, message, taken)
+        case EditPrompt() | MovePrompt() | CancelPrompt() | ReleaseQueue():
+            if message.token not in (None, live.session.token):  # guard: SESSION-2
+                return _stale(live, taken)
+            return on_wish(live, message, taken)
         case CancelTurn():
             if message.token not in (None, live.session.token):  # guard: SESSION-2
                 return _stale(live, taken)
@@ -316,31 +331,6 @@ def on_operation(live: Live, message: OpsCommand, taken: Taken) -> Step[State]:
 
 
 # --- what the doors say ------------------------------------------------------------------
-
-
-def on_opened(state: State, opened: Opened) -> Step[State]:
-    match state:
-        case Loading():
-            return resumed(on_loaded(state, opened))
-        case Reopening():
-            return resumed(on_reopened(state, opened))
-        case Restoring():
-            return resumed(on_restored(state, opened))
-        case _:
-            # Nobody waits for it: let it go, so that its claim is not kept for nothing.
-            return Step[State](state).do(CloseTranscript(session_id=opened.token.session_id))
-
-
-def on_not_opened(state: State, refusal: NotOpened) -> Step[State]:
-    match state:
-        case Loading():
-            return resumed(on_not_loaded(state, refusal))
-        case Reopening():
-            return resumed(on_not_reopened(state, refusal))
-        case Restoring():
-            return resumed(on_not_restored(state, refusal))
-        case _:
-            return Step(state)
 
 
 def on_write_outcome(state: State, outcome: DiskOutcome, taken: Taken) -> Step[State]:

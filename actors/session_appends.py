@@ -20,7 +20,8 @@ from tenure.actors.session_state import (
     Writing,
 )
 from tenure.messages.compaction import PassesSettled, SettlePasses
-from tenure.messages.entries import Record
+from tenure.messages.entries import MessageEntry, Record
+from tenure.messages.queue import QueuedPrompt
 from tenure.messages.session import (
     Appended,
     AppendEntries,
@@ -137,7 +138,7 @@ def _on_settled(
     match outcome:
         case TranscriptSettled(opened=opened):
             after = replace(session, leaf=opened.leaf, seq=opened.seq, entries=opened.entries)
-            reply = _settled(after, settle.owed, opened.settled)
+            reply = _settled(after, settle.owed, opened.settled, opened.queue)
             return _next(after, waiting, taken).answer(asker, reply)
         case RecordsRefused(reason=reason):
             return _next(session, waiting, taken).answer(asker, AppendFailed(reason=reason))
@@ -154,10 +155,14 @@ def _on_settled(
 # --- pure helpers ------------------------------------------------------------------------
 
 
-def _settled(session: Session, owed: Owed, count: int) -> CallsSettled | PassesSettled:
+def _settled(
+    session: Session, owed: Owed, count: int, queue: tuple[QueuedPrompt, ...]
+) -> CallsSettled | PassesSettled:
     if owed == "passes":
         return PassesSettled(token=session.token, settled=count)
-    return CallsSettled(token=session.token, settled=count, last_turn=session.last_turn)
+    return CallsSettled(
+        token=session.token, settled=count, last_turn=session.last_turn, queue=queue
+    )
 
 
 def _enqueue(live: Live, item: Parcel | Settle, taken: Taken) -> Step[Live]:
@@ -259,7 +264,13 @@ def _extended(session: Session, batch: tuple[Placed, ...]) -> Session:
         seq=last.seq,
         entries=session.entries + added,
         keys=keys,
+        interrupted=None if any(_goes_on(placed) for placed in batch) else session.interrupted,
     )
+
+
+def _goes_on(placed: Placed) -> bool:
+    """Whether it says something: then the last turn is not the interrupted one any more."""
+    return any(isinstance(entry, MessageEntry) for entry in placed.parcel.entries)
 
 
 def _receipts(step: Step[Live], session: Session, batch: tuple[Placed, ...]) -> Step[Live]:

@@ -2,14 +2,15 @@
 
 from tenure.actors.session_ops import OpsCommand
 from tenure.actors.session_swap import SwapCommand
+from tenure.actors.session_turns import TurnWish
 from tenure.messages.compaction import Compact, SettlePasses, Uncompact
 from tenure.messages.handover import HandOverSession
-from tenure.messages.session import AppendEntries, CancelTurn, ParkSeat, SettleCalls, StartTurn
+from tenure.messages.session import AppendEntries, CancelTurn, ParkSeat, SettleCalls
 
 SessionCommand = (
     SwapCommand
     | AppendEntries
-    | StartTurn
+    | TurnWish
     | CancelTurn
     | SettleCalls
     | SettlePasses

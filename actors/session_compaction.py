@@ -164,7 +164,7 @@ def on_rewound(state: Rewinding, outcome: RewindOutcome) -> Resume:
 
 def on_restored(state: Restoring, opened: Opened) -> Resume:
     session = session_of(opened, state.session.last_turn)
-    step = attached(Step(Live(session, Quiet())), session)
+    step = attached(Step(Live(session, Quiet())), session, opened.queue)
     step = step.emit(CompactionReverted(token=session.token, entry_id=state.entry_id))
     done = Uncompacted(token=session.token, entry_id=state.entry_id)
     return Resume(step.answer(state.asker, done), state.held)

@@ -25,6 +25,7 @@ from tenure.actors.session_state import (
     Writing,
     Yielding,
 )
+from tenure.actors.session_view import ids_of, texts_of
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Reply
 from tenure.messages.compaction import DropPasses
@@ -104,10 +105,11 @@ def release_when_quiet(step: Step[Yielding]) -> Step[State]:
 def on_released(state: Releasing) -> Resume:
     """The claim is free: say so, and let the seat be empty."""
     token = state.session.token
+    dropped = texts_of(state.queued)
     step = Step[State](Vacant(GIVEN))
     for asker in state.askers:
-        step = step.answer(asker, HandedOver(token=token, dropped=state.queued))
-    step = step.emit(SessionHandedOver(token=token, dropped=state.queued))
+        step = step.answer(asker, HandedOver(token=token, dropped=dropped))
+    step = step.emit(SessionHandedOver(token=token, dropped=dropped))
     step = step.tell("approval", EndSessionGrants(session_id=token.session_id))
     step = step.tell("compaction", DropPasses())
     return Resume(step.tell("turn", DetachSession()), state.held)
@@ -120,5 +122,6 @@ def _release(step: Step[Releasing]) -> Step[State]:
     """Forgotten first: a restart in between must not open the session again."""
     session: Session = step.state.session
     state: State = step.state
-    close = CloseTranscript(session_id=session.token.session_id)
+    session_id, returned = session.token.session_id, ids_of(step.state.queued)
+    close = CloseTranscript(session_id=session_id, returned=returned)
     return step.to(state).do(ForgetSeat(), close)

@@ -22,8 +22,9 @@ from tenure.actors.session_state import (
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Reply
 from tenure.messages.compaction import CompactionView, DropPasses, GetCompaction
+from tenure.messages.queue import QueuedPrompt
 from tenure.messages.session import SeatBusy, SeatParked, SessionChanged
-from tenure.messages.tokens import SessionId
+from tenure.messages.tokens import QueueItemId, SessionId
 from tenure.messages.transcripts import (
     Again,
     CloseTranscript,
@@ -64,7 +65,8 @@ def unpark(state: Parked, held: tuple[Held, ...]) -> Step[State]:
 
 def on_reopened(state: Reopening, opened: Opened) -> Resume:
     session = session_of(opened, state.last_turn)
-    return Resume(attached(Step(Live(session, Quiet())), session), state.held)
+    live = Step[State](Live(session, Quiet()))
+    return Resume(attached(live, session, opened.queue), state.held)
 
 
 def on_not_reopened(state: Reopening, refusal: NotOpened) -> Resume:
@@ -74,9 +76,21 @@ def on_not_reopened(state: Reopening, refusal: NotOpened) -> Resume:
     return Resume(vacant.tell("approval", ended), state.held)
 
 
-def attached(step: Step[State], session: Session) -> Step[State]:
-    """The seat has this session now: say so, and let the turn owner count from its last turn."""
-    attach = AttachSession(session_id=session.token.session_id, last_turn=session.last_turn)
+def attached(
+    step: Step[State],
+    session: Session,
+    waiting: tuple[QueuedPrompt, ...],
+    returned: tuple[QueueItemId, ...] = (),
+) -> Step[State]:
+    """The seat has this session now: say so, and let the turn owner count from its last turn.
+
+    Args:
+        waiting: what the transcript says to wait.
+        returned: what of it the swap gives back.
+    """
+    attach = AttachSession(
+        token=session.token, last_turn=session.last_turn, queue=waiting, returned=returned
+    )
     changed = SessionChanged(token=session.token, path=session.path)
     return step.emit(changed).tell("turn", attach).tell("compaction", DropPasses())
 
@@ -95,7 +109,7 @@ def park(live: Live, taken: Taken) -> Step[State]:
 def on_idle_seen(state: Parking, reply: Reply) -> Resume:
     """First the turn answers, then the compaction; then the seat is idle."""
     match reply:
-        case TurnView(turn_id=None, queued=()):
+        case TurnView(turn_id=None, queued=(), held=()):
             step = Step[State](state)
             return Resume(step.ask("compaction", GetCompaction(), re=CompactionWasLookedAt()))
         case CompactionView(pass_id=None):

@@ -5,11 +5,11 @@ from msgspec.structs import replace
 
 from tenure.messages.base import Command
 from tenure.messages.entries import EntryBody
+from tenure.messages.queue import QueuedText
 from tenure.messages.session import (
     Damage,
     SessionInUse,
     SessionNotFound,
-    SessionOpened,
     SessionUnreadable,
     StorageFailed,
 )
@@ -33,6 +33,8 @@ class Session(msgspec.Struct, frozen=True):
     keys: tuple[tuple[str, tuple[EntryId, ...], int], ...]
     """The newest idempotency keys with their entries and last sequence number."""
     damage: Damage
+    interrupted: TurnId | None = None
+    """The turn that a crash, or the end of its host, left without its end."""
 
 
 # --- appends: one in flight, later ones wait and form the next batch -----------------------
@@ -182,7 +184,7 @@ class Flushing(msgspec.Struct, frozen=True):
     before: Live
     opened: Opened
     swap: Swap
-    queued: tuple[str, ...]
+    queued: tuple[QueuedText, ...]
     held: tuple[Held, ...]
 
 
@@ -192,7 +194,7 @@ class Committing(msgspec.Struct, frozen=True):
     before: Live | Vacant
     opened: Opened
     swap: Swap
-    queued: tuple[str, ...]
+    queued: tuple[QueuedText, ...]
     held: tuple[Held, ...]
 
 
@@ -210,7 +212,7 @@ class Yielding(msgspec.Struct, frozen=True):
 
     before: Live
     askers: tuple[AskId | None, ...]
-    queued: tuple[str, ...]
+    queued: tuple[QueuedText, ...]
     held: tuple[Held, ...]
 
 
@@ -219,7 +221,7 @@ class Releasing(msgspec.Struct, frozen=True):
 
     session: Session
     askers: tuple[AskId | None, ...]
-    queued: tuple[str, ...]
+    queued: tuple[QueuedText, ...]
     held: tuple[Held, ...]
 
 
@@ -381,14 +383,5 @@ def session_of(opened: Opened, last_turn: int) -> Session:
         last_turn=max(opened.last_turn, last_turn, before),
         keys=opened.keys,
         damage=opened.damage,
-    )
-
-
-def opened_reply(session: Session, dropped: tuple[str, ...] = ()) -> SessionOpened:
-    return SessionOpened(
-        token=session.token,
-        path=session.path,
-        entries=session.entries,
-        damage=session.damage,
-        dropped=dropped,
+        interrupted=opened.interrupted,
     )

@@ -29,9 +29,9 @@ from tenure.actors.session_state import (
     TurnWasDrained,
     Vacant,
     Writing,
-    opened_reply,
     session_of,
 )
+from tenure.actors.session_view import ids_of, opened_reply, texts_of
 from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Reply
 from tenure.messages.session import (
@@ -164,7 +164,8 @@ def on_committed(state: Committing) -> Resume:
     step = _arrived(state, Live(session_of(state.opened, counted), Quiet()))
     step = step.tell("approval", EndSessionGrants(session_id=old_id))
     if old_id != new_id:
-        step = step.do(CloseTranscript(session_id=old_id))
+        returned = ids_of(state.queued)
+        step = step.do(CloseTranscript(session_id=old_id, returned=returned))
     return Resume(_then(step, state, old_id), state.held)
 
 
@@ -188,9 +189,10 @@ def on_altered(state: Committing, outcome: TranscriptAltered) -> Resume:
     before = state.before
     counted = before.session.last_turn if isinstance(before, Live) else 0
     session = session_of(outcome.opened, counted)
-    step = attached(Step[State](Live(session, Quiet())), session)
+    waiting, returned = outcome.opened.queue, ids_of(state.queued)
+    step = attached(Step[State](Live(session, Quiet())), session, waiting, returned)
     step = step.tell("approval", EndSessionGrants(session_id=session.token.session_id))
-    reply = replace(outcome.reply, dropped=state.queued)
+    reply = replace(outcome.reply, dropped=texts_of(state.queued))
     return Resume(step.answer(state.swap.asker, reply), state.held)
 
 
@@ -229,7 +231,8 @@ def _commit(step: Step[Committing]) -> Step[State]:
 
 def _arrived(state: Committing, live: Live) -> Step[State]:
     session = live.session
-    step = attached(Step(live), session)
+    waiting, returned = state.opened.queue, ids_of(state.queued)
+    step = attached(Step(live), session, waiting, returned)
     if not isinstance(state.swap.purpose, Arrive):
         return step  # answered when the old session is gone
     return step.answer(state.swap.asker, opened_reply(session, state.queued))

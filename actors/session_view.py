@@ -25,13 +25,16 @@ from tenure.actors.session_state import (
     Yielding,
 )
 from tenure.messages.limits import GetSpending, ReadSpending, SpendingNotRead, SpendingRead
+from tenure.messages.queue import QueuedText
 from tenure.messages.session import (
     GetSession,
     NoSession,
     SeatState,
+    SessionOpened,
     SessionView,
     StorageFailed,
 )
+from tenure.messages.tokens import QueueItemId
 from tenure.runtime.step import AskId, Step, Taken
 
 
@@ -95,4 +98,24 @@ def _view(session: Session, state: SeatState) -> SessionView:
         last_turn=session.last_turn,
         state=state,
         damage=session.damage,
+        interrupted=session.interrupted,
     )
+
+
+def opened_reply(session: Session, dropped: tuple[QueuedText, ...] = ()) -> SessionOpened:
+    return SessionOpened(
+        token=session.token,
+        path=session.path,
+        entries=session.entries,
+        damage=session.damage,
+        dropped=texts_of(dropped),
+        interrupted=session.interrupted,
+    )
+
+
+def texts_of(queued: tuple[QueuedText, ...]) -> tuple[str, ...]:
+    return tuple(each.text for each in queued)
+
+
+def ids_of(queued: tuple[QueuedText, ...]) -> tuple[QueueItemId, ...]:
+    return tuple(each.item_id for each in queued)

@@ -2,6 +2,8 @@
 
     Idle -> Preparing -> SavingPrompt -> Calling <-> Retrying
     Calling -> SavingAnswer -> Acting -> Calling ... -> Ending -> Idle
+    SavingAnswer | Acting -> Delivering -> Calling     something is said to the turn
+    Ending -> Reentering -> Preparing                  a prompt that waited is due
     any of these -> Stopping... -> Ending -> Idle      a stop, or a lost session
     ... -> Drained -> Idle                             a drain, before a swap
     Recovering -> Idle                                 a restart, or a save that failed
@@ -11,54 +13,65 @@ ARCHITECTURE.md, section TurnActor.
 
 from msgspec.structs import replace
 
+from tenure.actors.turn_commands import on_continue, on_run, on_stop_active, stop_waiting
 from tenure.actors.turn_drain import attach, detach, drain
 from tenure.actors.turn_end import after, ended_of, never_began, recover
+from tenure.actors.turn_holdings import queue_of
+from tenure.actors.turn_ledger import Ledger, counted
 from tenure.actors.turn_limits import on_prepared, on_time_not_kept, on_time_up
 from tenure.actors.turn_model import delta, on_model_done, on_model_failed
+from tenure.actors.turn_queue import (
+    on_arm,
+    on_change,
+    on_item,
+    on_run_prompt,
+    view_of,
+    with_found,
+)
 from tenure.actors.turn_room import call_again, on_room_made, on_too_long
 from tenure.actors.turn_saves import Saved, on_saved
-from tenure.actors.turn_start import (
-    begin,
-    counted,
-    early_stop,
-    go_on,
-    has_come,
-    prompt_of,
-    unfit,
-    with_early_stop,
-)
+from tenure.actors.turn_start import go_on
 from tenure.actors.turn_state import (
     Acting,
     AnswerSaved,
     CallDecided,
     Calling,
     CallsWereSettled,
+    Delivering,
     Drained,
     EndSaved,
     Finished,
     Idle,
-    Ledger,
     MakingRoom,
     Overflown,
     Preparing,
     PromptSaved,
+    Quiet,
     Ready,
     Recovering,
     Resting,
     ResultsSaved,
     Retrying,
     RoomMade,
-    Run,
     Running,
     State,
+    StoppingDelivery,
     StoppingModel,
     StoppingRoom,
     StoppingTools,
     Undecided,
-    ledger_of,
 )
+from tenure.actors.turn_steering import on_delivered
 from tenure.actors.turn_stop import stop
 from tenure.actors.turn_tools import applied, find, on_decided, on_tool_ended, superseded
+from tenure.actors.turn_waiting import (
+    ItemAdded,
+    ItemCancelled,
+    ItemChanged,
+    ItemDelivered,
+    ItemReentered,
+    Queue,
+)
 from tenure.messages.approval import (
     CallAllowed,
     CallDenied,
@@ -69,8 +82,9 @@ from tenure.messages.base import Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
 from tenure.messages.content import Usage
 from tenure.messages.handover import DetachSession
+from tenure.messages.queue import ArmQueue, ChangeQueue, ContinueTurn, GetQueue, RunPrompt
 from tenure.messages.session import CallsSettled
-from tenure.messages.tokens import CallId, TurnId, turn_number, turn_session
+from tenure.messages.tokens import CallId, TurnId
 from tenure.messages.turn import (
     AbandonDrain,
     AttachSession,
@@ -79,14 +93,7 @@ from tenure.messages.turn import (
     ModelUnavailable,
     RunTurn,
     StopActiveTurn,
-    StopCause,
     StopTurn,
-    TurnBusy,
-    TurnEnded,
-    TurnNotRunning,
-    TurnNotStarted,
-    TurnQueued,
-    TurnStopping,
     TurnView,
 )
 from tenure.messages.turn_effects import (
@@ -104,11 +111,18 @@ from tenure.messages.turn_effects import (
 from tenure.runtime.owner import Owner
 from tenure.runtime.step import Held, Step, Taken
 
-QUEUED_MAX = 100
-"""Prompts that wait behind a running turn; a further one is refused."""
-
 TurnCommand = (
-    RunTurn | StopTurn | StopActiveTurn | DrainTurn | AbandonDrain | AttachSession | DetachSession
+    RunTurn
+    | RunPrompt
+    | ContinueTurn
+    | ChangeQueue
+    | ArmQueue
+    | StopTurn
+    | StopActiveTurn
+    | DrainTurn
+    | AbandonDrain
+    | AttachSession
+    | DetachSession
 )
 RunOutcome = (
     TurnPrepared
@@ -137,8 +151,12 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
             | DetachSession()
         ):
             return on_command(state, message, taken)
+        case RunPrompt() | ContinueTurn() | ChangeQueue() | ArmQueue():
+            return on_command(state, message, taken)
         case GetTurn():
             return on_get(state, taken)
+        case GetQueue():
+            return Step[State](state).answer(taken.asker, view_of(queue_of(state)))
         case OwnerStarted(incarnation=incarnation):
             return on_started(state, incarnation)
         case (
@@ -154,6 +172,15 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
             | TimeNotKept()
         ):
             return on_outcome(state, message, taken)
+        case Answered():
+            return on_answered(state, message, taken)
+        case _:
+            return Step[State](state).answer(taken.asker, Unhandled(message=type(message).__name__))
+
+
+def on_answered(state: State, message: Answered, taken: Taken) -> Step[State]:
+    """Another owner has answered, or has ended without an answer."""
+    match message:
         case Answered(re=CallDecided() as decided, reply=reply):
             return on_call_decided(state, decided, reply, taken)
         case Answered(re=PromptSaved() | AnswerSaved() | ResultsSaved() | EndSaved() as saved):
@@ -162,8 +189,14 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
             return on_room(state, turn_id, message.reply, taken)
         case Answered(re=CallsWereSettled(), reply=reply):
             return on_settled(state, reply)
+        case Answered(re=ItemAdded() | ItemChanged() | ItemCancelled() | ItemReentered() as mark):
+            return on_item(state, mark, message.reply, taken)
+        case Answered(re=ItemDelivered(turn_id=turn_id), reply=reply):
+            if isinstance(state, Delivering | StoppingDelivery) and state.run.turn_id == turn_id:
+                return on_delivered(state, reply, taken)
+            return Step(state)
         case _:
-            return Step[State](state).answer(taken.asker, Unhandled(message=type(message).__name__))
+            return Step(state)
 
 
 def on_command(state: State, message: TurnCommand, taken: Taken) -> Step[State]:
@@ -174,10 +207,16 @@ def on_command(state: State, message: TurnCommand, taken: Taken) -> Step[State]:
             return on_run(state, message, taken)
         case StopTurn():
             return on_stop(state, message, taken)
-        case StopActiveTurn(cause=cause):
-            if isinstance(state, Idle | Drained):
-                return Step[State](state).answer(taken.asker, TurnNotRunning(turn_id=None))
-            return stop(state, cause, taken.asker, taken)
+        case RunPrompt():
+            return on_run_prompt(state, message, taken)
+        case ContinueTurn():
+            return on_continue(state, message, taken)
+        case ChangeQueue():
+            return on_change(state, message, taken)
+        case ArmQueue():
+            return on_arm(state, message, taken)
+        case StopActiveTurn():
+            return on_stop_active(state, message, taken)
         case DrainTurn(cause=cause):
             return drain(state, cause, taken)
         case AbandonDrain():
@@ -190,64 +229,27 @@ def on_command(state: State, message: TurnCommand, taken: Taken) -> Step[State]:
             return detach(state, taken)
 
 
-# --- starts and stops --------------------------------------------------------------------
-
-
-def on_run(state: Ready, message: RunTurn, taken: Taken) -> Step[State]:
-    """A start whose token the SessionActor has checked."""
-    turn = message.turn_id
-    ledger = ledger_of(state)
-    early = early_stop(ledger, turn)
-    here = counted(ledger, turn_session(turn), turn_number(turn))
-    if early is not None:
-        return _refuse_stopped(_with_ledger(state, here), turn, early.cause, taken)
-    refusal = unfit(message)
-    if refusal is not None:
-        return Step[State](_with_ledger(state, here)).answer(taken.asker, refusal)
-    match state:
-        case Idle():
-            return begin(prompt_of(message), taken.asker, here, ())
-        case Drained(cause=cause):
-            # The SessionActor holds starts during a swap: this came while the seat closed.
-            return _refuse_stopped(state, turn, cause, taken)
-        case _:
-            run = state.run
-            if message.when_busy == "refuse" or len(run.queue) >= QUEUED_MAX:  # guard: TURN-1
-                busy = TurnBusy(turn_id=run.turn_id)
-                return Step[State](_with_ledger(state, here)).answer(taken.asker, busy)
-            queue = (*run.queue, prompt_of(message))
-            queued = replace(state, run=replace(run, queue=queue, ledger=here))
-            position = TurnQueued(turn_id=turn, position=len(queue))
-            return Step[State](queued).answer(taken.asker, position)
-
-
 def on_stop(state: Ready, message: StopTurn, taken: Taken) -> Step[State]:
     """A stop hits the turn that it names, or none."""
-    if isinstance(state, Idle | Drained):
-        return _stop_other(state, message, None, taken)
+    if isinstance(state, Quiet):
+        return stop_waiting(state, message, None, taken)
     run = state.run
     if message.turn_id != run.turn_id:  # guard: TURN-2
-        return _stop_queued(state, run, message, taken)
+        return stop_waiting(state, message, run.turn_id, taken)
     return stop(state, message.cause, taken.asker, taken)
 
 
 def on_get(state: State, taken: Taken) -> Step[State]:
-    name = type(state).__name__
-    match state:
-        case Idle():
-            view = TurnView(state=name, turn_id=None, queued=(), usage=Usage())
-        case Drained(queue=queue) | Recovering(queue=queue):
-            texts = tuple(prompt.text for prompt in queue)
-            view = TurnView(state=name, turn_id=None, queued=texts, usage=Usage())
-        case _:
-            run = state.run
-            view = TurnView(
-                state=name,
-                turn_id=run.turn_id,
-                queued=tuple(prompt.text for prompt in run.queue),
-                usage=run.usage,
-                calls=_running(state),
-            )
+    queue = queue_of(state)
+    adding = tuple(each.item.prompt.text for each in queue.adding)
+    view = TurnView(
+        state=type(state).__name__,
+        turn_id=None if isinstance(state, Resting) else state.run.turn_id,
+        queued=tuple(item.prompt.text for item in queue.armed) + adding,
+        held=tuple(item.prompt.text for item in queue.kept),
+        usage=Usage() if isinstance(state, Resting) else state.run.usage,
+        calls=_running(state),
+    )
     return Step[State](state).answer(taken.asker, view)
 
 
@@ -258,17 +260,18 @@ def on_started(state: State, incarnation: int) -> Step[State]:
     """The first incarnation has nothing to mend; a later one ends what the dead one left."""
     if incarnation == 1:
         return Step(state)
-    return recover(Ledger(), ()).tell("approval", RevokeSeatApprovals())
+    return recover(Ledger(), Queue()).tell("approval", RevokeSeatApprovals())
 
 
 def on_settled(state: State, reply: Reply) -> Step[State]:
     """Every call has its result, or gets it when the session is opened: what waited goes on."""
     if not isinstance(state, Recovering):
         return Step(state)
-    ledger = state.ledger
+    ledger, queue = state.ledger, state.queue
     if isinstance(reply, CallsSettled):
         ledger = counted(ledger, reply.token.session_id, reply.last_turn)
-    step = go_on(ledger, state.queue)
+        queue = with_found(queue, reply.queue)
+    step = go_on(ledger, queue)
     for held in state.held:
         step = step.then(turn_step, held.message, held.taken)
     return step
@@ -347,45 +350,6 @@ def _running(state: State) -> tuple[CallId, ...]:
     if not isinstance(state, Acting | StoppingTools):
         return ()
     return tuple(call.call_id for call in state.calls if isinstance(call.status, Running))
-
-
-def _with_ledger(state: Ready, ledger: Ledger) -> Ready:
-    if isinstance(state, Idle | Drained):
-        return replace(state, ledger=ledger)
-    return replace(state, run=replace(state.run, ledger=ledger))
-
-
-def _refuse_stopped(state: Ready, turn: TurnId, cause: StopCause, taken: Taken) -> Step[State]:
-    """A start that was stopped before it came: it ends as if it had begun."""
-    ended = TurnEnded(turn_id=turn, stop_reason="stopped", cause=cause)
-    refused = TurnNotStarted(turn_id=turn, cause=cause)
-    return Step[State](state).emit(ended).answer(taken.asker, refused)
-
-
-def _stop_queued(state: Ready, run: Run, message: StopTurn, taken: Taken) -> Step[State]:
-    """A stop for a prompt that waits takes it out of the queue; the running turn goes on."""
-    turn = message.turn_id
-    named = tuple(prompt for prompt in run.queue if prompt.turn_id == turn)
-    if not named or isinstance(state, Idle | Drained):
-        return _stop_other(state, message, run.turn_id, taken)
-    rest = tuple(prompt for prompt in run.queue if prompt.turn_id != turn)
-    step = Step[State](replace(state, run=replace(run, queue=rest)))
-    ended = TurnEnded(turn_id=turn, stop_reason="stopped", cause=message.cause)
-    dropped = tuple(prompt.text for prompt in named)
-    return step.emit(ended).answer(taken.asker, TurnStopping(turn_id=turn, dropped=dropped))
-
-
-def _stop_other(
-    state: Ready, message: StopTurn, running: TurnId | None, taken: Taken
-) -> Step[State]:
-    """Too late, or too early: an early stop is remembered and answers its start."""
-    ledger = ledger_of(state)
-    turn = message.turn_id
-    if has_come(ledger, turn):
-        return Step[State](state).answer(taken.asker, TurnNotRunning(turn_id=running))
-    early = with_early_stop(ledger, turn, message.cause)
-    stopping = TurnStopping(turn_id=turn)
-    return Step[State](_with_ledger(state, early)).answer(taken.asker, stopping)
 
 
 class TurnActor(Owner):

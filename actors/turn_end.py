@@ -1,6 +1,17 @@
 """How turns end: what is still owed is written, the end is said, and what waits goes on."""
 
+from msgspec.structs import replace
+
 from tenure.actors.turn_budget import timer_of
+from tenure.actors.turn_entries import stopped
+from tenure.actors.turn_fates import (
+    armed_first,
+    kept_first,
+    note_returned,
+    refuse_adding,
+    waited,
+)
+from tenure.actors.turn_ledger import Ledger
 from tenure.actors.turn_start import go_on
 from tenure.actors.turn_state import (
     CallsWereSettled,
@@ -10,13 +21,12 @@ from tenure.actors.turn_state import (
     Ending,
     EndSaved,
     Finished,
-    Ledger,
-    Prompt,
     Recovering,
     Run,
     State,
     Stopped,
 )
+from tenure.actors.turn_waiting import Kept, Queue
 from tenure.messages.base import Reply
 from tenure.messages.content import (
     AssistantBlock,
@@ -25,9 +35,10 @@ from tenure.messages.content import (
     ToolCallBlock,
     ToolResultMessage,
 )
-from tenure.messages.entries import MessageEntry
+from tenure.messages.entries import EntryBody, MessageEntry
+from tenure.messages.queue import PromptReturned, PromptSuspended, QueuedText
 from tenure.messages.session import AppendEntries, SettleCalls
-from tenure.messages.turn import StopCause, TurnDrained, TurnEnded
+from tenure.messages.turn import INTERRUPTING, StopCause, TurnDrained, TurnEnded, TurnNotStarted
 from tenure.runtime.step import AskId, Step, Taken
 
 
@@ -35,15 +46,18 @@ def end_with(
     run: Run, end: End, entries: tuple[MessageEntry, ...], drainers: tuple[Drainer, ...]
 ) -> Step[State]:
     """Write the turn's last entries, then end it."""
-    if not entries:
+    last: tuple[EntryBody, ...] = (*entries, *_end_mark(run, end, entries))
+    if not last:
         return finish(run, end, drainers)
-    append = AppendEntries(token=run.token, entries=entries, turn_id=run.turn_id)
+    append = AppendEntries(token=run.token, entries=last, turn_id=run.turn_id)
     ending = Ending(run, end, drainers)
     return Step[State](ending).ask("session", append, re=EndSaved(turn_id=run.turn_id))
 
 
 def finish(run: Run, end: End, drainers: tuple[Drainer, ...]) -> Step[State]:
     """The turn is over, and all of it is durable: say so, and go on with what waits."""
+    if isinstance(end, Finished) and end.stop_reason == "error":
+        return _after_failure(run, end, drainers)
     then = _next(run, drainers)
     return after(_timeless(run, then.state).emit(ended_of(run, end, "")), then)
 
@@ -61,9 +75,26 @@ def finish_unsaved(run: Run, end: End, drainers: tuple[Drainer, ...], why: str) 
 def never_began(
     run: Run, asker: AskId | None, refusal: Reply, ended: TurnEnded, drainers: tuple[Drainer, ...]
 ) -> Step[State]:
-    """Nothing of the turn was written: whoever waits for its start is told why."""
+    """Nothing of the turn was written: whoever waits for its start is told why.
+
+    A prompt that had waited is not lost with it: a stop gives it back, a drain keeps it
+    where it was, and what failed holds it.
+    """
+    prompt = waited(run.prompt)
+    if prompt is None:
+        then = _next(run, drainers)
+        return after(_timeless(run, then.state).emit(ended).answer(asker, refusal), then)
+    if not isinstance(refusal, TurnNotStarted):
+        then = _next(replace(run, queue=kept_first(run, prompt)), drainers)
+        held = PromptSuspended(item_id=prompt.item_id, text=prompt.text, reason=ended.error)
+        return after(_timeless(run, then.state).emit(held, ended).answer(asker, refusal), then)
+    if drainers:
+        then = _next(replace(run, queue=armed_first(run, prompt)), drainers)
+        return after(_timeless(run, then.state).answer(asker, refusal), then)
     then = _next(run, drainers)
-    return after(_timeless(run, then.state).emit(ended).answer(asker, refusal), then)
+    back = PromptReturned(item_id=prompt.item_id, text=prompt.text, cause=refusal.cause)
+    first = _timeless(run, then.state).emit(back, ended).answer(asker, refusal)
+    return after(note_returned(first, (prompt.item_id,), run.token), then)
 
 
 def _timeless(run: Run, state: State) -> Step[State]:
@@ -74,7 +105,7 @@ def _timeless(run: Run, state: State) -> Step[State]:
     return step
 
 
-def recover(ledger: Ledger, queue: tuple[Prompt, ...]) -> Step[State]:
+def recover(ledger: Ledger, queue: Queue) -> Step[State]:
     """Have every call without a result settled before anything starts (TURN-7)."""
     recovering = Step[State](Recovering(ledger, queue))
     return recovering.ask("session", SettleCalls(), re=CallsWereSettled())
@@ -122,6 +153,7 @@ WHY: dict[StopCause, str] = {
     "handover": "the session was handed over to another process",
     "shutdown": "the host shut down",
     "loop_guard": "the turn repeated itself",
+    "redirect": "the user said something else instead",
 }
 
 
@@ -154,14 +186,58 @@ def aborted(run: Run, partial: tuple[AssistantBlock, ...], taken: Taken) -> Assi
 # --- pure helpers ------------------------------------------------------------------------
 
 
+def _after_failure(run: Run, end: Finished, drainers: tuple[Drainer, ...]) -> Step[State]:
+    """What was to be said to the turn that failed is held: its sender meant that turn."""
+    meant = tuple(
+        item for item in run.queue.armed if item.prompt.delivery in ("next_step", "turn_end")
+    )
+    items = tuple(Kept(item.prompt) if item in meant else item for item in run.queue.items)
+    then = _next(replace(run, queue=replace(run.queue, items=items)), drainers)
+    step = _timeless(run, then.state).emit(ended_of(run, end, ""))
+    for item in meant:
+        prompt = item.prompt
+        step = step.emit(
+            PromptSuspended(item_id=prompt.item_id, text=prompt.text, reason=end.error)
+        )
+    return after(step, then)
+
+
 def _next(run: Run, drainers: tuple[Drainer, ...]) -> Step[State]:
     """What comes after a turn: the drain, the queue, or nothing."""
     if not drainers:
         return go_on(run.ledger, run.queue)
     causes = {drainer.cause for drainer in drainers}
     cause = "shutdown" if "shutdown" in causes else drainers[0].cause
-    step = Step[State](Drained(run.ledger, run.queue, cause))
-    held = tuple(prompt.text for prompt in run.queue)
+    step, held = drained(run.ledger, run.queue, cause)
     for drainer in drainers:
         step = step.answer(drainer.asker, TurnDrained(queued=held))
     return step
+
+
+def drained(
+    ledger: Ledger, queue: Queue, cause: StopCause
+) -> tuple[Step[State], tuple[QueuedText, ...]]:
+    """Nothing runs, and what was due waits for the drain's end; with what that would give back.
+
+    What is on its way to the disk is refused: its asker has no receipt yet.
+    """
+    adding = tuple(each.item for each in queue.adding)
+    step = Step[State](Drained(ledger, replace(queue, adding=()), cause))
+    step = refuse_adding(step, queue.adding, cause)
+    if adding:
+        ids = tuple(item.prompt.item_id for item in adding)
+        step = note_returned(step, ids, adding[0].token)
+    held = tuple(
+        QueuedText(item_id=item.prompt.item_id, text=item.prompt.text)
+        for item in (*queue.armed, *adding)
+    )
+    return step, held
+
+
+def _end_mark(run: Run, end: End, entries: tuple[MessageEntry, ...]) -> tuple[EntryBody, ...]:
+    """A stop by intent is told from a crash where no last word of the model tells it."""
+    if not isinstance(end, Stopped) or end.cause in INTERRUPTING:
+        return ()
+    if entries and isinstance(entries[-1].message, AssistantMessage):
+        return ()
+    return (stopped(run.turn_id, end.cause),)

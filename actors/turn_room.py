@@ -7,7 +7,7 @@ keeps the model from being called.
 from msgspec.structs import replace
 
 from tenure.actors.turn_budget import overrun_of
-from tenure.actors.turn_end import finish
+from tenure.actors.turn_end import end_with
 from tenure.actors.turn_model import call_model, on_model_failed
 from tenure.actors.turn_state import (
     Acting,
@@ -64,7 +64,7 @@ def on_room_made(
 ) -> Step[State]:
     """The pass is over, or was none: go on."""
     if isinstance(state, StoppingRoom):
-        return finish(state.run, state.end, state.drainers)
+        return end_with(state.run, state.end, (), state.drainers)
     run = state.run
     if isinstance(state, MakingRoom):  # guard: COMPACT-3
         # Whatever became of the pass: the prompt is durable and waits for its answer.

@@ -11,7 +11,7 @@ from tenure.actors.turn_end import (
     never_began,
     not_run,
 )
-from tenure.actors.turn_room import next_call
+from tenure.actors.turn_fates import waited
 from tenure.actors.turn_state import (
     Acting,
     AnswerSaved,
@@ -29,12 +29,14 @@ from tenure.actors.turn_state import (
     StoppingSave,
     StoppingTools,
 )
+from tenure.actors.turn_steering import before_end, begun
 from tenure.actors.turn_stop import lose, settle_tools, unsaved
 from tenure.actors.turn_tools import act, mark_saved, on_results_saved
 from tenure.messages.base import Refusal, Reply
 from tenure.messages.bus import Unhandled
 from tenure.messages.content import AssistantMessage, calls_of, text_of
 from tenure.messages.entries import MessageEntry
+from tenure.messages.queue import PromptDelivered
 from tenure.messages.session import Appended
 from tenure.messages.turn import ModelAnswered, TurnAccepted, TurnStarted
 from tenure.runtime.step import AskId, Step, Taken
@@ -49,14 +51,14 @@ def on_saved(state: Busy, saved: Saved, reply: Reply, taken: Taken) -> Step[Stat
         return _on_not_saved(state, refusal, taken)
     match state, saved:
         case SavingPrompt(run, asker), PromptSaved():
-            return after(_started(run, asker), next_call(run, taken))
+            return after(_started(run, asker), begun(run, taken))
         case StoppingPrompt(run, end, drainers, asker), PromptSaved():
-            return after(_started(run, asker), finish(run, end, drainers))
+            return after(_started(run, asker), end_with(run, end, (), drainers))
         case SavingAnswer(run, message), AnswerSaved():
             return _answered(run, message, taken)
         case StoppingSave(run, end, drainers, owed), AnswerSaved():
             results = tuple(MessageEntry(message=not_run(call, end, taken)) for call in owed)
-            return end_with(run, end, results, drainers)
+            return end_with(run, end, results, drainers) if owed else finish(run, end, drainers)
         case Acting(), ResultsSaved(call_ids=call_ids):
             return on_results_saved(state, call_ids, taken)
         case StoppingTools(calls=calls), ResultsSaved(call_ids=call_ids):
@@ -94,7 +96,11 @@ def _started(run: Run, asker: AskId | None) -> Step[State]:
     """The prompt is durable: its asker is told, and the start comes before what follows."""
     started = TurnStarted(turn_id=run.turn_id, token=run.token, model=run.model)
     accepted = TurnAccepted(turn_id=run.turn_id, token=run.token)
-    return Step[State](SavingPrompt(run, asker)).answer(asker, accepted).emit(started)
+    step = Step[State](SavingPrompt(run, asker)).answer(asker, accepted).emit(started)
+    prompt = waited(run.prompt)
+    if prompt is None:
+        return step
+    return step.emit(PromptDelivered(item_id=prompt.item_id, turn_id=run.turn_id, text=prompt.text))
 
 
 def _answered(run: Run, message: AssistantMessage, taken: Taken) -> Step[State]:
@@ -106,4 +112,4 @@ def _answered(run: Run, message: AssistantMessage, taken: Taken) -> Step[State]:
     if calls_of(message):
         return after(said, act(run, message, taken))
     end = Finished("max_tokens" if message.stop_reason == "length" else "end_turn")
-    return after(said, finish(run, end, ()))
+    return after(said, before_end(run, end, taken))

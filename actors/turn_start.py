@@ -3,36 +3,36 @@
 from msgspec.structs import replace
 
 from tenure.actors.turn_budget import timer_of
+from tenure.actors.turn_entries import resumed
+from tenure.actors.turn_ledger import Ledger
 from tenure.actors.turn_state import (
-    EarlyStop,
     Idle,
-    Ledger,
     Preparing,
     Prompt,
     PromptSaved,
+    Reentering,
     Run,
     SavingPrompt,
     State,
 )
+from tenure.actors.turn_waiting import ItemReentered, Queue, Queued, Resumed
 from tenure.messages.base import Refusal
-from tenure.messages.content import TextBlock, UserBlock, UserMessage
-from tenure.messages.entries import MessageEntry
+from tenure.messages.content import ImageBlock, TextBlock, UserBlock, UserMessage
+from tenure.messages.entries import EntryBody, MessageEntry
+from tenure.messages.queue import DELIVERED_KEY, AdmitPrompt, QueuedPrompt
 from tenure.messages.session import AppendEntries
-from tenure.messages.tokens import SessionId, TurnId, turn_number, turn_session
-from tenure.messages.turn import PromptEmpty, PromptTooLarge, RunTurn, StopCause
+from tenure.messages.turn import PromptEmpty, PromptTooLarge, RunTurn
 from tenure.messages.turn_effects import PrepareTurn, TurnPrepared
 from tenure.runtime.step import AskId, Step, Taken
 
 PROMPT_BYTES_MAX = 4 * 1024 * 1024
-EARLY_STOPS_KEPT_MAX = 64
-"""Stops that came before their turn; the oldest is forgotten first."""
 
 
-def unfit(message: RunTurn) -> Refusal | None:
+def unfit(text: str, images: tuple[ImageBlock, ...]) -> Refusal | None:
     """Why a prompt is no prompt; None where it is one."""
-    if not message.text.strip() and not message.images:
+    if not text.strip() and not images:
         return PromptEmpty()
-    size = len(message.text.encode("utf-8", "surrogatepass"))
+    size = len(text.encode("utf-8", "surrogatepass"))
     if size > PROMPT_BYTES_MAX:
         return PromptTooLarge(bytes_given=size, bytes_max=PROMPT_BYTES_MAX)
     return None
@@ -49,20 +49,22 @@ def prompt_of(message: RunTurn) -> Prompt:
     )
 
 
-def begin(
-    prompt: Prompt, asker: AskId | None, ledger: Ledger, queue: tuple[Prompt, ...]
-) -> Step[State]:
+def begin(prompt: Prompt, asker: AskId | None, ledger: Ledger, queue: Queue) -> Step[State]:
     """The first step of a turn: is there a model, and which tools are there?"""
     run = Run(prompt=prompt, ledger=ledger, queue=queue)
     prepare = PrepareTurn(turn_id=prompt.turn_id, model=prompt.model, overrides=prompt.overrides)
     return Step[State](Preparing(run, asker)).do(prepare)
 
 
-def go_on(ledger: Ledger, queue: tuple[Prompt, ...]) -> Step[State]:
-    """Begin with what waits; its asker has been told that it waits."""
-    if queue:
-        return begin(queue[0], None, ledger, queue[1:])
-    return Step(Idle(ledger))
+def go_on(ledger: Ledger, queue: Queue) -> Step[State]:
+    """What is due comes in again through the SessionActor, which compares its token."""
+    due = queue.armed
+    if not due:
+        return Step(Idle(ledger, queue))
+    item_id, turn_id = due[0].prompt.item_id, due[0].turn_id
+    start = AdmitPrompt(item_id=item_id, turn_id=turn_id, token=due[0].token)
+    reentering = Step[State](Reentering(ledger, queue, item_id, turn_id))
+    return reentering.ask("session", start, re=ItemReentered(item_id=item_id))
 
 
 def save_prompt(run: Run, asker: AskId | None, prepared: TurnPrepared, taken: Taken) -> Step[State]:
@@ -78,38 +80,28 @@ def save_prompt(run: Run, asker: AskId | None, prepared: TurnPrepared, taken: Ta
         noted_model=prepared.model,
         began_ms=taken.now_ms,
     )
-    content: tuple[UserBlock, ...] = (TextBlock(text=run.prompt.text), *run.prompt.images)
-    user = UserMessage(content=content, timestamp=taken.now_ms)
+    key = ""
+    entry: EntryBody
+    match run.prompt.origin:
+        case Resumed(turn_id=turn_id):
+            entry = resumed(run.turn_id, turn_id)
+        case Queued(prompt=prompt):
+            entry, key = said(prompt.text, prompt.images, taken), delivery_key(prompt)
+        case _:
+            entry = said(run.prompt.text, run.prompt.images, taken)
     append = AppendEntries(
-        token=run.token, entries=(MessageEntry(message=user),), turn_id=run.turn_id
+        token=run.token, entries=(entry,), turn_id=run.turn_id, idempotency_key=key
     )
     saving = SavingPrompt(ready, asker)
     step = Step[State](saving).ask("session", append, re=PromptSaved(turn_id=run.turn_id))
     return step.do(*timer_of(ready))
 
 
-# --- the ledger ----------------------------------------------------------------------------
+def said(text: str, images: tuple[ImageBlock, ...], taken: Taken) -> MessageEntry:
+    content: tuple[UserBlock, ...] = (TextBlock(text=text), *images)
+    return MessageEntry(message=UserMessage(content=content, timestamp=taken.now_ms))
 
 
-def early_stop(ledger: Ledger, turn: TurnId) -> EarlyStop | None:
-    return next((each for each in ledger.early if each.turn_id == turn), None)
-
-
-def with_early_stop(ledger: Ledger, turn: TurnId, cause: StopCause) -> Ledger:
-    early = (*ledger.early, EarlyStop(turn, cause))[-EARLY_STOPS_KEPT_MAX:]
-    return replace(ledger, early=early)
-
-
-def has_come(ledger: Ledger, turn: TurnId) -> bool:
-    """Whether a stop for this turn is late: a turn of another session is over, too."""
-    other = turn_session(turn) != ledger.session_id
-    return other or turn_number(turn) <= ledger.last_turn
-
-
-def counted(ledger: Ledger, session_id: SessionId, last_turn: int) -> Ledger:
-    """The ledger of a session whose turns up to this number have come."""
-    if session_id != ledger.session_id:
-        return Ledger(session_id, last_turn)
-    last = max(ledger.last_turn, last_turn)
-    early = tuple(each for each in ledger.early if turn_number(each.turn_id) > last)
-    return Ledger(session_id, last, early)
+def delivery_key(prompt: QueuedPrompt) -> str:
+    """What makes the message entry the end of the prompt's wait, once and for all."""
+    return f"{DELIVERED_KEY}{prompt.item_id}"

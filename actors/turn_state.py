@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from tenure.actors.turn_ledger import Ledger
+from tenure.actors.turn_waiting import Armed, Direct, Origin, Queue
 from tenure.messages.content import (
     AssistantMessage,
     ImageBlock,
@@ -13,27 +15,10 @@ from tenure.messages.content import (
 )
 from tenure.messages.limits import Overrides, TurnRules
 from tenure.messages.models import ToolSpec
-from tenure.messages.tokens import CallId, SessionId, SessionToken, TurnId
+from tenure.messages.tokens import CallId, QueueItemId, SessionToken, TurnId
 from tenure.messages.turn import StopCause, TurnStopReason
 from tenure.messages.turn_effects import ModelCallFailed
 from tenure.runtime.step import AskId, Held
-
-
-class EarlyStop(msgspec.Struct, frozen=True):
-    """A stop that came before its turn."""
-
-    turn_id: TurnId
-    cause: StopCause
-
-
-class Ledger(msgspec.Struct, frozen=True):
-    """Which turns have come: what tells a late stop from an early one."""
-
-    session_id: SessionId = SessionId("")
-    last_turn: int = 0
-    """The highest turn number that came, whatever became of it."""
-    early: tuple[EarlyStop, ...] = ()
-    """Stops for turns above it."""
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -45,6 +30,7 @@ class Prompt(msgspec.Struct, frozen=True):
     images: tuple[ImageBlock, ...]
     model: str
     overrides: Overrides = Overrides()
+    origin: Origin = Direct()
 
 
 Room = Literal["open", "spent"]
@@ -67,8 +53,8 @@ class Run(msgspec.Struct, frozen=True):
 
     prompt: Prompt
     ledger: Ledger
-    queue: tuple[Prompt, ...] = ()
-    """What starts when this turn has ended."""
+    queue: Queue = Queue()
+    """What is delivered to this turn, or starts when it has ended."""
     model: str = ""
     system: str = ""
     tools: tuple[ToolSpec, ...] = ()
@@ -181,13 +167,24 @@ class Drainer(msgspec.Struct, frozen=True):
 
 class Idle(msgspec.Struct, frozen=True):
     ledger: Ledger = Ledger()
+    queue: Queue = Queue()
+    """Only what is held, or on its way to the disk."""
+
+
+class Reentering(msgspec.Struct, frozen=True):
+    """A prompt that waited is due: its token is being compared.  It still stands in the queue."""
+
+    ledger: Ledger
+    queue: Queue
+    item_id: QueueItemId
+    turn_id: TurnId
 
 
 class Recovering(msgspec.Struct, frozen=True):
     """Calls without a result are being settled: after a restart, or a save that failed."""
 
     ledger: Ledger
-    queue: tuple[Prompt, ...]
+    queue: Queue
     held: tuple[Held, ...] = ()
 
 
@@ -244,6 +241,13 @@ class Acting(msgspec.Struct, frozen=True):
     calls: tuple[Call, ...]
 
 
+class Delivering(msgspec.Struct, frozen=True):
+    """A prompt for the running turn is on its way to the disk; then the model is called."""
+
+    run: Run
+    item: Armed
+
+
 class StoppingPrompt(msgspec.Struct, frozen=True):
     """The prompt is in flight: its asker is told when it is durable."""
 
@@ -279,6 +283,15 @@ class StoppingSave(msgspec.Struct, frozen=True):
     """The calls, which have no result."""
 
 
+class StoppingDelivery(msgspec.Struct, frozen=True):
+    """A prompt for the running turn is in flight; then the turn ends."""
+
+    run: Run
+    end: End
+    drainers: tuple[Drainer, ...]
+    item: Armed
+
+
 class StoppingTools(msgspec.Struct, frozen=True):
     """The tools were cancelled; their last words, and an append in flight, are awaited."""
 
@@ -300,26 +313,39 @@ class Drained(msgspec.Struct, frozen=True):
     """Nothing runs and nothing starts: until the swap is decided, or for good."""
 
     ledger: Ledger
-    queue: tuple[Prompt, ...]
+    queue: Queue
     cause: StopCause
 
 
-Stopping = StoppingPrompt | StoppingRoom | StoppingModel | StoppingSave | StoppingTools | Ending
+Stopping = (
+    StoppingPrompt
+    | StoppingRoom
+    | StoppingModel
+    | StoppingSave
+    | StoppingDelivery
+    | StoppingTools
+    | Ending
+)
 Begun = (
-    SavingPrompt | MakingRoom | Overflown | Calling | Retrying | SavingAnswer | Acting | Stopping
+    SavingPrompt
+    | MakingRoom
+    | Overflown
+    | Calling
+    | Retrying
+    | SavingAnswer
+    | Acting
+    | Delivering
+    | Stopping
 )
 """Something was written, or is on its way."""
 Busy = Preparing | Begun
 
-Ready = Idle | Drained | Busy
+Quiet = Idle | Drained | Reentering
+Ready = Quiet | Busy
 """Every state in which a command is taken at once."""
 State = Recovering | Ready
-Resting = Idle | Drained | Recovering
+Resting = Quiet | Recovering
 """Every state in which no turn runs."""
-
-
-def ledger_of(state: Ready) -> Ledger:
-    return state.ledger if isinstance(state, Idle | Drained) else state.run.ledger
 
 
 # --- what the owner wrote on its asks ----------------------------------------------------------

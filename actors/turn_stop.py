@@ -14,6 +14,8 @@ from tenure.actors.turn_end import (
     never_began,
     not_run,
 )
+from tenure.actors.turn_fates import give_back
+from tenure.actors.turn_holdings import with_queue
 from tenure.actors.turn_state import (
     Acting,
     Allowed,
@@ -21,6 +23,7 @@ from tenure.actors.turn_state import (
     Busy,
     Call,
     Calling,
+    Delivering,
     Done,
     Drainer,
     End,
@@ -36,6 +39,7 @@ from tenure.actors.turn_state import (
     SavingPrompt,
     State,
     Stopped,
+    StoppingDelivery,
     StoppingModel,
     StoppingPrompt,
     StoppingRoom,
@@ -44,11 +48,12 @@ from tenure.actors.turn_state import (
     Undecided,
     Waiting,
 )
+from tenure.actors.turn_waiting import Queue
 from tenure.messages.approval import RevokeApprovals
 from tenure.messages.compaction import DropPass
 from tenure.messages.content import calls_of
 from tenure.messages.entries import MessageEntry
-from tenure.messages.turn import StopCause, TurnEnded, TurnNotStarted, TurnStopping
+from tenure.messages.turn import StopCause, TurnNotStarted, TurnStopping
 from tenure.messages.turn_effects import PrepareTurn
 from tenure.runtime.step import AskId, Step, Taken
 
@@ -62,15 +67,15 @@ def stop(
         why: for the event of the end, what there is to say beyond the cause.
     """
     run = state.run
-    emptied = replace(state, run=replace(run, queue=()))
-    dropped = tuple(prompt.text for prompt in run.queue)
+    queue = run.queue
+    emptied = with_queue(state, Queue(queue.kept))
+    dropped = tuple(item.prompt.text for item in queue.armed)
     stopping = Step[State](emptied).answer(
         asker, TurnStopping(turn_id=run.turn_id, dropped=dropped)
     )
-    for prompt in run.queue:
-        ended = TurnEnded(turn_id=prompt.turn_id, stop_reason="stopped", cause=cause)
-        stopping = stopping.emit(ended)
-    return after(stopping, begin_stop(emptied, Stopped(cause, why), (), taken))
+    return after(
+        give_back(stopping, queue, cause), begin_stop(emptied, Stopped(cause, why), (), taken)
+    )
 
 
 def begin_stop(
@@ -88,7 +93,15 @@ def begin_stop(
 def lose(state: Busy, why: str, taken: Taken) -> Step[State]:
     """The session is not this turn's any more: what it says can no longer be written."""
     match state:
-        case MakingRoom() | Overflown() | Calling() | Retrying() | SavingAnswer() | Acting():
+        case (
+            MakingRoom()
+            | Overflown()
+            | Calling()
+            | Retrying()
+            | SavingAnswer()
+            | Acting()
+            | Delivering()
+        ):
             return _wind_down(state, Finished("session_lost", error=why), (), taken)
         case _:
             # Its start, or its end, is being written: the answer to that will say so.
@@ -132,6 +145,8 @@ def _wind_down(state: Begun, end: End, drainers: tuple[Drainer, ...], taken: Tak
             return end_with(run, end, entries, drainers).cancel(f"wait {run.turn_id}")
         case SavingAnswer(run, message):
             return Step(StoppingSave(run, end, drainers, calls_of(message)))
+        case Delivering(run, item):
+            return Step(StoppingDelivery(run, end, drainers, item))
         case Acting():
             return _stop_tools(state, end, drainers, taken)
         case (
@@ -139,6 +154,7 @@ def _wind_down(state: Begun, end: End, drainers: tuple[Drainer, ...], taken: Tak
             | StoppingRoom()
             | StoppingModel()
             | StoppingSave()
+            | StoppingDelivery()
             | StoppingTools()
             | Ending()
         ):

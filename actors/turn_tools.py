@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from tenure.actors.turn_budget import overrun_of
 from tenure.actors.turn_end import after, error_result
 from tenure.actors.turn_loop_guard import is_looping, noted, why_stopped
-from tenure.actors.turn_room import next_call
 from tenure.actors.turn_state import (
     Acting,
     Allowed,
@@ -30,6 +29,7 @@ from tenure.actors.turn_state import (
     Undecided,
     Waiting,
 )
+from tenure.actors.turn_steering import after_step
 from tenure.actors.turn_stop import settle_tools, stop
 from tenure.messages.approval import (
     CallAllowed,
@@ -189,7 +189,7 @@ def _batch_done(state: Acting, taken: Taken) -> Step[State]:
     if is_looping(run):  # guard: TURN-11
         looping = Acting(run, state.calls)
         return stop(looping, "loop_guard", None, taken, why=why_stopped(state.calls))
-    return next_call(run, taken)
+    return after_step(run, taken)
 
 
 def _open_wave(step: Step[Acting], taken: Taken) -> Step[Acting]:

@@ -8,6 +8,7 @@ from tenure.messages.base import Command, Event, Query, Refusal, Reply
 from tenure.messages.content import ImageBlock
 from tenure.messages.entries import EntryBody
 from tenure.messages.limits import Overrides
+from tenure.messages.queue import QueuedPrompt
 from tenure.messages.tokens import EntryId, Holder, SessionId, SessionToken, TurnId
 
 # --- commands --------------------------------------------------------------------------
@@ -123,6 +124,8 @@ class SessionOpened(Reply, frozen=True, kw_only=True):
     damage: Damage = Damage()
     dropped: tuple[str, ...] = ()
     """Texts that waited in the old session's queue, given back."""
+    interrupted: TurnId | None = None
+    """A turn of the session that has no end: `ResumeTurn` goes on with it."""
 
 
 class Appended(Reply, frozen=True, kw_only=True):
@@ -139,6 +142,8 @@ class CallsSettled(Reply, frozen=True, kw_only=True):
     settled: int
     last_turn: int
     """The number of the last turn that was started in the session."""
+    queue: tuple[QueuedPrompt, ...] = ()
+    """What waits, as the transcript says."""
 
 
 class SeatParked(Reply, frozen=True, kw_only=True):
@@ -156,6 +161,8 @@ class SessionView(Reply, frozen=True, kw_only=True):
     last_turn: int
     state: SeatState
     damage: Damage
+    interrupted: TurnId | None = None
+    """A turn of the session that has no end: `ResumeTurn` goes on with it."""
 
 
 # --- refusals --------------------------------------------------------------------------

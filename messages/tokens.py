@@ -20,6 +20,9 @@ RequestId = NewType("RequestId", str)
 CallId = NewType("CallId", str)
 """Names one tool call, as the model named it; unique within its turn."""
 
+QueueItemId = NewType("QueueItemId", str)
+"""Names one prompt that waits; it keeps its name however often it is edited or moved."""
+
 EntryId = NewType("EntryId", str)
 """Names one entry of a transcript."""
 

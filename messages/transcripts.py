@@ -6,6 +6,7 @@ import msgspec
 
 from tenure.messages.base import Effect, Outcome
 from tenure.messages.entries import Record
+from tenure.messages.queue import QueuedPrompt
 from tenure.messages.session import (
     Appended,
     AppendFailed,
@@ -31,7 +32,7 @@ from tenure.messages.session_ops import (
     SessionsCleared,
     Vacuum,
 )
-from tenure.messages.tokens import EntryId, SessionId, SessionToken
+from tenure.messages.tokens import EntryId, QueueItemId, SessionId, SessionToken, TurnId
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +49,10 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     damage: Damage
     settled: int
     """Tool calls without a result that were given one while opening."""
+    queue: tuple[QueuedPrompt, ...] = ()
+    """The prompts that wait, next first."""
+    interrupted: TurnId | None = None
+    """The turn whose messages are the last and that has no end."""
 
 
 class ById(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -307,6 +312,8 @@ class CloseTranscript(Effect, frozen=True, kw_only=True):
     """Let go of a session: file, lock, entries in memory.  Harmless where it is not open."""
 
     session_id: SessionId
+    returned: tuple[QueueItemId, ...] = ()
+    """What waited in it and is given back: written before the file is let go of."""
 
     def failed(self, reason: str) -> Outcome:
         return TranscriptClosed(session_id=self.session_id, reason=reason)

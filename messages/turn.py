@@ -10,9 +10,21 @@ from tenure.messages.content import (
     Usage,
 )
 from tenure.messages.limits import Overrides
-from tenure.messages.tokens import CallId, SessionId, SessionToken, TurnId
+from tenure.messages.queue import Delivery, QueuedPrompt, QueuedText
+from tenure.messages.tokens import CallId, QueueItemId, SessionToken, TurnId
 
-StopCause = Literal["user", "approval", "budget", "swap", "handover", "shutdown", "loop_guard"]
+StopCause = Literal[
+    "user", "approval", "budget", "swap", "handover", "shutdown", "loop_guard", "redirect"
+]
+
+WhenBusy = Literal["refuse", "queue", "steer", "follow_up", "redirect"]
+"""What becomes of a start while a turn runs: `refuse` says no, the others wait."""
+
+INTERRUPTING: frozenset[StopCause] = frozenset({"swap", "handover", "shutdown"})
+"""A turn that was stopped for one of these is shown as interrupted, and can be resumed."""
+
+TURN_ENTRY = "tenure/turn"
+"""The `customType` of the entries that say how a turn was left, where its messages do not."""
 
 TurnStopReason = Literal["end_turn", "max_tokens", "stopped", "error", "session_lost", "owner_lost"]
 """Why a turn ended.  `stopped` comes with a cause; `error` with an error."""
@@ -28,7 +40,7 @@ class RunTurn(Command, frozen=True, kw_only=True):
     text: str
     images: tuple[ImageBlock, ...]
     model: str
-    when_busy: Literal["refuse", "queue"]
+    when_busy: WhenBusy
     overrides: Overrides = Overrides()
     ask_deadline_s = None
 
@@ -68,9 +80,13 @@ class AbandonDrain(Command, frozen=True, kw_only=True):
 class AttachSession(Command, frozen=True, kw_only=True):
     """The seat has this session now.  A drain is over; what it held was given back."""
 
-    session_id: SessionId
+    token: SessionToken
     last_turn: int
     """The number of the session's last turn: stops at or below it come too late."""
+    queue: tuple[QueuedPrompt, ...] = ()
+    """What waits in the session, as its transcript says."""
+    returned: tuple[QueueItemId, ...] = ()
+    """What the swap gave back."""
 
 
 class GetTurn(Query, frozen=True, kw_only=True):
@@ -88,11 +104,15 @@ class TurnAccepted(Reply, frozen=True, kw_only=True):
 
 
 class TurnQueued(Reply, frozen=True, kw_only=True):
-    """The prompt waits behind the running turn."""
+    """The prompt waits, and is durable."""
 
     turn_id: TurnId
+    """The turn that it will start, where it starts one."""
     position: int
     """1 is next."""
+    item_id: QueueItemId
+    delivery: Delivery
+    """When it is delivered."""
 
 
 class TurnStopping(Reply, frozen=True, kw_only=True):
@@ -106,15 +126,18 @@ class TurnStopping(Reply, frozen=True, kw_only=True):
 class TurnDrained(Reply, frozen=True, kw_only=True):
     """Nothing runs, and nothing starts until the swap or the handover is decided."""
 
-    queued: tuple[str, ...] = ()
-    """The texts that are held."""
+    queued: tuple[QueuedText, ...] = ()
+    """What waits, and is given back if the session changes."""
 
 
 class TurnView(Reply, frozen=True, kw_only=True):
     state: str
     turn_id: TurnId | None
     queued: tuple[str, ...]
+    """The texts that start when they are due."""
     usage: Usage
+    held: tuple[str, ...] = ()
+    """The texts that start only when the queue is released."""
     calls: tuple[CallId, ...] = ()
     """The tool calls that run now."""
 

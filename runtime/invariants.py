@@ -172,6 +172,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         text="A late outcome of a turn that ended changes nothing.",
     ),
     _invariant(
+        id="TURN-5",
+        owner="TurnActor",
+        text=(
+            "Redirects are delivered in order; each comes in again through the SessionActor; "
+            "a swap gives back what was not delivered."
+        ),
+    ),
+    _invariant(
         id="TURN-6",
         owner="SessionActor",
         text="A stale token never starts a turn.",
@@ -193,6 +201,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         id="TURN-9",
         owner="TurnActor",
         text="Every cause stops a turn in the one way; stopping one seat never touches another.",
+    ),
+    _invariant(
+        id="TURN-10",
+        owner="TurnActor",
+        text=(
+            "An accepted prompt has a named fate: started, queued durably, delivered, given "
+            "back or taken out.  After a crash the queue is held; nothing starts unasked."
+        ),
     ),
     _invariant(
         id="TURN-11",

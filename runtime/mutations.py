@@ -149,8 +149,27 @@ MUTATIONS: tuple[Mutation, ...] = (
         invariant="TURN-3",
         name="a stop leaves the queue as it is",
         file="actors/turn_stop.py",
-        before="emptied = replace(state, run=replace(run, queue=()))",
+        before="emptied = with_queue(state, Queue(queue.kept))",
         after="emptied = state",
+    ),
+    Mutation(
+        invariant="TURN-5",
+        name="a redirect takes its place before the redirects that came earlier",
+        file="messages/queue.py",
+        before='if each != "redirect"',
+        after="if True",
+    ),
+    Mutation(
+        invariant="TURN-10",
+        name="what waits when a session is opened starts by itself",
+        file="actors/turn_drain.py",
+        before="queue = Queue(tuple(Kept(each) for each in found))",
+        after=(
+            "from tenure.actors.turn_waiting import Armed\n"
+            "    from tenure.messages.tokens import turn_id\n"
+            "    name = turn_id(token.session_id, ledger.last_turn + 1)\n"
+            "    queue = Queue(tuple(Armed(each, name, token) for each in found))"
+        ),
     ),
     Mutation(
         invariant="TURN-7",
@@ -172,8 +191,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         file="actors/turn_drain.py",
         before="return begin_stop(state, Stopped(cause), (Drainer(taken.asker, cause),), taken)",
         after=(
-            "drained = Drained(state.run.ledger, state.run.queue, cause)\n"
-            "            return Step[State](drained).answer(taken.asker, TurnDrained())"
+            "resting = Drained(state.run.ledger, state.run.queue, cause)\n"
+            "        return Step[State](resting).answer(taken.asker, TurnDrained())"
         ),
     ),
     Mutation(

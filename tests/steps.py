@@ -8,7 +8,8 @@ from tenure.actors.approval import Gate, approval_step
 from tenure.actors.session import session_step
 from tenure.actors.session_state import Live, Quiet, session_of
 from tenure.actors.turn import turn_step
-from tenure.actors.turn_state import Idle, Ledger
+from tenure.actors.turn_ledger import Ledger
+from tenure.actors.turn_state import Idle, Reentering
 from tenure.messages.approval import (
     Allow,
     AnswerApproval,
@@ -23,9 +24,10 @@ from tenure.messages.approval import (
 from tenure.messages.base import Command, Effect, Event, Message, Reply
 from tenure.messages.bus import Answered
 from tenure.messages.content import AssistantMessage, TextBlock, ToolCallBlock, UserMessage
-from tenure.messages.entries import EntryBody, MessageEntry
+from tenure.messages.entries import CustomEntry, EntryBody, MessageEntry
 from tenure.messages.limits import Overrides, TurnRules
 from tenure.messages.models import FailureKind, ModelFailure, ToolSpec
+from tenure.messages.queue import QUEUE_ENTRY, AdmitPrompt, QueuedText, RunPrompt
 from tenure.messages.session import (
     Appended,
     AppendEntries,
@@ -36,7 +38,7 @@ from tenure.messages.session import (
     SessionView,
 )
 from tenure.messages.settings import GetPolicy, Policy
-from tenure.messages.tokens import CallId, EntryId, SessionId, SessionToken, turn_id
+from tenure.messages.tokens import CallId, EntryId, QueueItemId, SessionId, SessionToken, turn_id
 from tenure.messages.transcripts import (
     AppendRecords,
     Opened,
@@ -45,7 +47,15 @@ from tenure.messages.transcripts import (
     TranscriptNotOpened,
     TranscriptOpened,
 )
-from tenure.messages.turn import DrainTurn, RunTurn, StopCause, StopTurn, TurnDrained, TurnEnded
+from tenure.messages.turn import (
+    DrainTurn,
+    RunTurn,
+    StopCause,
+    StopTurn,
+    TurnDrained,
+    TurnEnded,
+    WhenBusy,
+)
 from tenure.messages.turn_effects import (
     CallModel,
     ModelCallDone,
@@ -186,6 +196,24 @@ def tool(name: str, **fields: Any) -> ToolSpec:
     )
 
 
+def is_queue_append(message: Message) -> bool:
+    return isinstance(message, AppendEntries) and all(
+        isinstance(entry, CustomEntry) and entry.custom_type == QUEUE_ENTRY
+        for entry in message.entries
+    )
+
+
+def waiting(*texts: str) -> tuple[QueuedText, ...]:
+    """What a drain holds, named by its texts."""
+    return tuple(QueuedText(item_id=QueueItemId(text), text=text) for text in texts)
+
+
+def texts_in(reply: Reply | None) -> tuple[str, ...]:
+    """The texts that a drain holds."""
+    assert isinstance(reply, TurnDrained), reply
+    return tuple(each.text for each in reply.queued)
+
+
 # --- a turn, driven by hand ------------------------------------------------------------------
 
 
@@ -197,6 +225,8 @@ class DrivenTurn(Driven[Any]):
         self.tools = tools
         self.rules = TurnRules()
         self.minted = last_turn
+        self.lets_in = True
+        """Whether prompts that are due are let in by themselves."""
 
     @property
     def name(self) -> str:
@@ -221,8 +251,31 @@ class DrivenTurn(Driven[Any]):
             )
         )
 
-    def queue(self, text: str) -> AskId:
-        return self.run(text, when_busy="queue")
+    def queue(self, text: str, when_busy: WhenBusy = "queue") -> AskId:
+        """A prompt that is to wait, and is durable."""
+        asker = self.run(text, when_busy=when_busy)
+        if self.reply_to(asker) is None:
+            self.noted()
+        return asker
+
+    def noted(self) -> None:
+        """The newest change of the queue is durable."""
+        newest = [each for each in self._open if is_queue_append(each.message)][-1]
+        self._open.remove(newest)
+        self.answered(newest.re, Appended(token=token(), entry_ids=(EntryId("q"),), seq=1))
+
+    def tell(self, message: Message, asker: AskId | None = None) -> Step[Any]:
+        """As in any owner; what is due comes in again at once, where `lets_in` says so."""
+        step = super().tell(message, asker)
+        if self.lets_in and isinstance(self.state, Reentering):
+            self.let_in()
+        return step
+
+    def let_in(self) -> None:
+        """The SessionActor finds the token of the prompt that is due current."""
+        start, _ = self.waiting_for(AdmitPrompt)
+        self._open = [each for each in self._open if each.message is not start]
+        self.tell(RunPrompt(item_id=start.item_id, turn_id=start.turn_id, token=start.token))
 
     def stop(self, number: int = 1, cause: StopCause = "user") -> Reply | None:
         return self.reply_to(self.ask(StopTurn(turn_id=turn_id(A, number), cause=cause)))
@@ -349,7 +402,7 @@ class DrivenSession(Driven[Any]):
         return refusal
 
     def drained(self, *queued: str) -> None:
-        self.answer(DrainTurn, TurnDrained(queued=queued))
+        self.answer(DrainTurn, TurnDrained(queued=waiting(*queued)))
 
     def noted(self) -> None:
         self.tell(SeatNoted())

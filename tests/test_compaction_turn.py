@@ -171,6 +171,7 @@ def test_a_stop_while_room_is_made_drops_the_pass_and_ends_the_turn_when_that_is
     assert turn.sent(DropPass) == [DropPass(turn_id=turn_id(A, 1))]
     assert turn.ended == []
     turn.answer(RunCompaction, CompactionStopped(pass_id=PASS))
+    turn.saved()  # that it was stopped
     assert [(each.stop_reason, each.cause) for each in turn.ended] == [("stopped", "user")]
     assert calls(turn) == 0
 

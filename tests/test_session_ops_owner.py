@@ -184,7 +184,7 @@ def test_rewind_moves_the_token_and_gives_what_waited_back() -> None:
     assert reply == SessionRewound(token=LATER, leaf=ENTRY, dropped=("queued",))
     assert session.here == LATER
     assert session.said(SessionChanged)[-1].token == LATER
-    assert session.sent(AttachSession)[-1].session_id == A
+    assert session.sent(AttachSession)[-1].token == LATER
     assert session.sent(EndSessionGrants)[-1].session_id == A
     assert session.wanted(CloseTranscript) == []
 

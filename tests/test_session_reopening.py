@@ -113,7 +113,7 @@ def test_turn_numbers_are_never_given_out_twice_in_a_seat() -> None:
     session.load(session_id=A, last_turn=1)
     session.ask(StartTurn(text="go"))
     assert session.sent(RunTurn)[-1].turn_id == turn_id(A, 4)
-    assert session.sent(AttachSession) == [AttachSession(session_id=A, last_turn=3)]
+    assert session.sent(AttachSession) == [AttachSession(token=token(A), last_turn=3)]
 
 
 @pytest.mark.witness("TURN-2")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from steps import A, B, DrivenSession, opened, token
+from steps import A, B, DrivenSession, opened, token, waiting
 
 from tenure.actors.session_state import Vacant
 from tenure.messages.approval import EndSessionGrants
@@ -121,7 +121,8 @@ def test_swap_loads_then_drains_then_commits_then_lets_the_old_session_go(
     answer = session.reply_to(asker)
     assert isinstance(answer, SessionOpened)
     assert (answer.token, answer.dropped) == (token(B), ("waited",))
-    assert session.wanted(CloseTranscript) == [CloseTranscript(session_id=A)]
+    back = tuple(each.item_id for each in waiting("waited"))
+    assert session.wanted(CloseTranscript) == [CloseTranscript(session_id=A, returned=back)]
     assert [type(effect) for effect in session.effects] == [
         OpenTranscript,
         NoteSeat,
@@ -136,7 +137,7 @@ def test_commit_tells_the_turn_its_session_and_ends_the_grants_of_the_old_one() 
     session.load(last_turn=12)
     session.drained()
     session.noted()
-    assert session.sent(AttachSession) == [AttachSession(session_id=B, last_turn=12)]
+    assert session.sent(AttachSession) == [AttachSession(token=token(B), last_turn=12)]
     assert session.said(SessionChanged)[-1].token == token(B)
     assert session.sent(EndSessionGrants) == [EndSessionGrants(session_id=A)]
     assert session.name == "Live"

@@ -94,6 +94,7 @@ def test_time_that_passed_while_the_last_tool_ran_lets_no_further_model_be_calle
         asker=turn.state.asker,
     )
     turn.saved()
+    turn.saved()  # that it was stopped
     assert "seconds" in over(turn).error
     assert turn.wanted(CallModel) == []
 

@@ -33,6 +33,7 @@ def test_fourth_equal_batch_with_equal_results_stops_the_turn_and_says_what_came
     looped(turn, EQUAL_BATCHES_MAX - 1)
     assert turn.ended == []
     batch(turn, call("last", limit=1, path="a"))
+    turn.saved()  # that it was stopped
     (ended,) = turn.ended
     assert (ended.stop_reason, ended.cause) == ("stopped", "loop_guard")
     assert "read 4 times" in ended.error
@@ -57,6 +58,7 @@ def test_whatever_differs_begins_the_count_anew(other: dict[str, object]) -> Non
     looped(turn, EQUAL_BATCHES_MAX - 1)
     assert turn.ended == []
     batch(turn, call("last", path="a", limit=1))
+    turn.saved()  # that it was stopped
     assert [ended.cause for ended in turn.ended] == ["loop_guard"]
 
 
@@ -95,6 +97,7 @@ def test_loop_of_a_batch_that_runs_one_by_one_is_seen_too() -> None:
             turn.allows(f"{name}{number}")
             turn.runs(f"{name}{number}")
             turn.saved()
+    turn.saved()  # that it was stopped
     assert [ended.cause for ended in turn.ended] == ["loop_guard"]
 
 
@@ -103,5 +106,6 @@ def test_stop_by_the_guard_ends_what_waits_as_every_stop_does() -> None:
     looped(turn, EQUAL_BATCHES_MAX - 1)
     turn.queue("later")
     batch(turn, call("last", path="a", limit=1))
+    turn.saved()  # that it was stopped
     causes = [(ended.turn_id.rpartition("/")[2], ended.cause) for ended in turn.said(TurnEnded)]
     assert causes == [("2", "loop_guard"), ("1", "loop_guard")]

@@ -113,7 +113,9 @@ def test_stop_for_the_turn_that_died_comes_too_late() -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [AttachSession(session_id=A, last_turn=4), AbandonDrain()], ids=["attach", "abandon"]
+    "message",
+    [AttachSession(token=token(A), last_turn=4), AbandonDrain()],
+    ids=["attach", "abandon"],
 )
 def test_news_of_the_session_lose_nothing_of_what_waits(message: Message) -> None:
     turn = restarted()

@@ -3,9 +3,10 @@
 import pytest
 from steps import A, B, DrivenTurn, answer, token
 
-from tenure.actors.turn import QUEUED_MAX
-from tenure.actors.turn_start import EARLY_STOPS_KEPT_MAX, PROMPT_BYTES_MAX
+from tenure.actors.turn_ledger import EARLY_STOPS_KEPT_MAX
+from tenure.actors.turn_start import PROMPT_BYTES_MAX
 from tenure.messages.content import ImageBlock, TextBlock, UserMessage
+from tenure.messages.queue import QUEUE_ITEMS_MAX, QueueFull
 from tenure.messages.session import AppendEntries, Stale
 from tenure.messages.tokens import turn_id
 from tenure.messages.turn import (
@@ -62,8 +63,12 @@ def test_second_start_is_refused_with_the_turn_that_runs() -> None:
 def test_second_start_that_may_wait_begins_when_the_first_has_ended() -> None:
     turn = DrivenTurn().to_calling()
     second, third = turn.queue("second"), turn.queue("third")
-    assert turn.reply_to(second) == TurnQueued(turn_id=turn_id(A, 2), position=1)
-    assert turn.reply_to(third) == TurnQueued(turn_id=turn_id(A, 3), position=2)
+    replies = [turn.reply_to(each) for each in (second, third)]
+    assert [type(reply) for reply in replies] == [TurnQueued, TurnQueued]
+    assert [(each.turn_id, each.position) for each in replies] == [  # type: ignore[union-attr]
+        (turn_id(A, 2), 1),
+        (turn_id(A, 3), 2),
+    ]
     assert len(turn.wanted(PrepareTurn)) == 1
     turn.says(answer())
     turn.saved()
@@ -73,13 +78,15 @@ def test_second_start_that_may_wait_begins_when_the_first_has_ended() -> None:
 
 def test_queue_that_is_full_refuses_and_keeps_what_waits() -> None:
     turn = DrivenTurn().to_calling()
-    for number in range(QUEUED_MAX):
+    for number in range(QUEUE_ITEMS_MAX):
         turn.queue(f"prompt {number}")
     late = turn.queue("one too many")
-    assert turn.reply_to(late) == TurnBusy(turn_id=turn_id(A, 1))
+    refusal = turn.reply_to(late)
+    assert isinstance(refusal, QueueFull)
+    assert (refusal.items, refusal.items_max) == (QUEUE_ITEMS_MAX, QUEUE_ITEMS_MAX)
     view = turn.reply_to(turn.ask(GetTurn()))
     assert isinstance(view, TurnView)
-    assert view.queued == tuple(f"prompt {number}" for number in range(QUEUED_MAX))
+    assert view.queued == tuple(f"prompt {number}" for number in range(QUEUE_ITEMS_MAX))
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t "])
@@ -150,10 +157,10 @@ def test_stop_that_came_early_answers_its_start_behind_a_running_turn() -> None:
 def test_early_stop_outlives_an_opening_of_the_same_session_and_no_other() -> None:
     turn = DrivenTurn(last_turn=3)
     turn.stop(4)
-    turn.tell(AttachSession(session_id=A, last_turn=3))
+    turn.tell(AttachSession(token=token(A), last_turn=3))
     assert isinstance(turn.reply_to(turn.run()), TurnNotStarted)
     turn.stop(5)
-    turn.tell(AttachSession(session_id=B, last_turn=0))
+    turn.tell(AttachSession(token=token(B), last_turn=0))
     assert turn.state.ledger.early == ()
 
 
@@ -167,5 +174,5 @@ def test_early_stops_are_bounded() -> None:
 
 def test_opening_the_session_again_never_counts_turns_down() -> None:
     turn = DrivenTurn(last_turn=7)
-    turn.tell(AttachSession(session_id=A, last_turn=2))
+    turn.tell(AttachSession(token=token(A), last_turn=2))
     assert turn.stop(5) == TurnNotRunning(turn_id=None)

@@ -4,6 +4,17 @@ from tenure.messages.base import Command
 from tenure.messages.compaction import Compact, SettlePasses, Uncompact
 from tenure.messages.handover import HandOverSession
 from tenure.messages.limits import GetSpending
+from tenure.messages.queue import (
+    AdmitPrompt,
+    CancelPrompt,
+    EditPrompt,
+    FollowUpTurn,
+    MovePrompt,
+    RedirectTurn,
+    ReleaseQueue,
+    ResumeTurn,
+    SteerTurn,
+)
 from tenure.messages.session import (
     AppendEntries,
     CancelTurn,
@@ -47,10 +58,20 @@ TAKEN: tuple[type[Command], ...] = (
     Compact,
     Uncompact,
     SettlePasses,
+    SteerTurn,
+    FollowUpTurn,
+    RedirectTurn,
+    ResumeTurn,
+    EditPrompt,
+    MovePrompt,
+    CancelPrompt,
+    ReleaseQueue,
+    AdmitPrompt,
 )
 
 BETWEEN_OWNERS: tuple[type[Command], ...] = (
     SettleCalls,
     SettlePasses,
+    AdmitPrompt,
 )
 """These only owners send each other: from outside they would go round a check."""

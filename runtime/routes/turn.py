@@ -2,6 +2,7 @@
 
 from tenure.messages.base import Command
 from tenure.messages.handover import DetachSession
+from tenure.messages.queue import ArmQueue, ChangeQueue, ContinueTurn, GetQueue, RunPrompt
 from tenure.messages.turn import (
     AbandonDrain,
     AttachSession,
@@ -21,6 +22,11 @@ TAKEN: tuple[type[Command], ...] = (
     AttachSession,
     DetachSession,
     GetTurn,
+    GetQueue,
+    RunPrompt,
+    ContinueTurn,
+    ChangeQueue,
+    ArmQueue,
 )
 
 BETWEEN_OWNERS: tuple[type[Command], ...] = (
@@ -30,5 +36,9 @@ BETWEEN_OWNERS: tuple[type[Command], ...] = (
     AbandonDrain,
     AttachSession,
     DetachSession,
+    RunPrompt,
+    ContinueTurn,
+    ChangeQueue,
+    ArmQueue,
 )
 """These only owners send each other: from outside they would go round a check."""

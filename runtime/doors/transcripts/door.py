@@ -52,6 +52,7 @@ from tenure.runtime.doors.transcripts.live import LiveTranscript, Planned
 from tenure.runtime.doors.transcripts.newest import open_newest
 from tenure.runtime.doors.transcripts.opening import NotOpened, Opening, open_session
 from tenure.runtime.doors.transcripts.passes import last_compaction
+from tenure.runtime.doors.transcripts.queues import returning
 from tenure.runtime.doors.transcripts.seats import forget_host, forget_seat, read_seat, write_seat
 from tenure.runtime.doors.transcripts.storage import (
     Changed as ChangedFile,
@@ -188,9 +189,12 @@ class Transcripts:
         live = self.held(effect.session_id, context.seat)
         if live is None:
             return TranscriptClosed(session_id=effect.session_id)
-        ends = live.ending_passes(self._leaves.entropy.fresh, self._leaves.clock.now_ms())
+        fresh, now_ms = self._leaves.entropy.fresh, self._leaves.clock.now_ms()
+        ends = live.ending_passes(fresh, now_ms)
+        ends += live.records(returning(effect.returned), fresh, now_ms, ends)
         if ends and not live.writes:
-            # Where it cannot be written now, it is when the session is opened again.
+            # Where it cannot be written now, an end is when the session is opened
+            # again, and what was given back is shown as held then.
             await self._write(live, tuple(ends))
         reason = await self._let_go(live, Parked())
         return TranscriptClosed(session_id=effect.session_id, reason=reason)

@@ -13,6 +13,7 @@ from tenure.runtime.doors.claims import HeldClaim
 from tenure.runtime.doors.transcripts.codec import iso_time
 from tenure.runtime.doors.transcripts.conversation import Conversation, interrupted
 from tenure.runtime.doors.transcripts.passes import missing_ends
+from tenure.runtime.doors.transcripts.queues import interrupted_in, waiting_in
 from tenure.runtime.doors.transcripts.scan import Keys, Scan, note_key
 from tenure.runtime.doors.transcripts.spending import Counted
 from tenure.runtime.doors.transcripts.storage import TranscriptFile
@@ -133,9 +134,19 @@ class LiveTranscript:
         Args:
             behind: records that are written together with these, before them.
         """
+        return self.records(missing_ends(self.tree), fresh, now_ms, behind)
+
+    def records(
+        self,
+        bodies: Sequence[EntryBody],
+        fresh: Callable[[], str],
+        now_ms: int,
+        behind: Sequence[Record] = (),
+    ) -> list[Record]:
+        """Entries of no turn with their places, behind the leaf and the records `behind`."""
         records: list[Record] = []
         parent = behind[-1].id if behind else self.tree.leaf
-        for body in missing_ends(self.tree):
+        for body in bodies:
             record = Record(
                 id=EntryId(fresh()),
                 parent_id=parent,
@@ -164,6 +175,8 @@ class LiveTranscript:
             ),
             damage=self.damage,
             settled=settled,
+            queue=waiting_in(self.tree),
+            interrupted=interrupted_in(self.tree, self.session_id),
         )
 
 
