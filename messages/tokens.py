@@ -26,11 +26,11 @@ QueueItemId = NewType("QueueItemId", str)
 EntryId = NewType("EntryId", str)
 """Names one entry of a transcript."""
 
-Role = Literal["session", "turn", "compaction", "approval", "settings"]
-"""Which owner: the first four are of one seat, the last is of the host."""
+Role = Literal["session", "turn", "compaction", "approval", "settings", "handoff"]
+"""Which owner: the first four are of one seat, the others are of the host."""
 
 SEAT_ROLES: tuple[Role, ...] = ("session", "turn", "compaction", "approval")
-HOST_ROLES: tuple[Role, ...] = ("settings",)
+HOST_ROLES: tuple[Role, ...] = ("settings", "handoff")
 
 
 class SessionToken(msgspec.Struct, frozen=True, kw_only=True):

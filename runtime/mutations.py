@@ -270,4 +270,70 @@ MUTATIONS: tuple[Mutation, ...] = (
         before='    step = step.tell("approval", EndSessionGrants(session_id=old_id))\n',
         after="",
     ),
+    Mutation(
+        invariant="HANDOFF-1",
+        name="the receipt of a handoff waits for its stages",
+        file="actors/handoff.py",
+        before="    return _go_on(Step(state).emit(said), follow)",
+        after="    return _go_on(Step(state).emit(*[said][bool(left) :]), follow)",
+    ),
+    Mutation(
+        invariant="HANDOFF-1",
+        name="a handoff is answered before it is in the journal",
+        file="runtime/doors/vault/saving.py",
+        before="    append(ground, journal, (record,))\n    receipt =",
+        after="    receipt =",
+    ),
+    Mutation(
+        invariant="HANDOFF-2",
+        name="an acknowledgement clears what has changed since",
+        file="runtime/doors/vault/acknowledging.py",
+        before="    cleared = tuple(name for name in named if name.id not in changed)",
+        after="    cleared = (*named, *(name for name in standing if name.id in changed))",
+    ),
+    Mutation(
+        invariant="HANDOFF-2",
+        name="a delivery clears what it tells",
+        file="runtime/doors/vault/waking.py",
+        before="    append(ground, journal, (record,))\n",
+        after=(
+            "    from tenure.runtime.doors.vault.records import AckRecord\n"
+            "    told = AckRecord(brief=brief_id, at_ms=record.at_ms, cleared=notices)\n"
+            "    append(ground, journal, (record, told))\n"
+        ),
+    ),
+    Mutation(
+        invariant="HANDOFF-2",
+        name="ClawVault's flag is removed although it was written anew",
+        file="runtime/doors/vault/clawvault.py",
+        before="    if found.digest != digest:",
+        after="    if not digest:",
+    ),
+    Mutation(
+        invariant="HANDOFF-3",
+        name="the newest handoff is the one whose file has the last name",
+        file="runtime/doors/vault/journal.py",
+        before="        return [self.handoffs[seq] for seq in sorted(self.handoffs, reverse=True)]",
+        after=(
+            "        known = self.handoffs.values()\n"
+            "        return sorted(known, key=lambda each: each.last.path, reverse=True)"
+        ),
+    ),
+    Mutation(
+        invariant="HANDOFF-4",
+        name="after a stage that failed no other runs",
+        file="actors/handoff.py",
+        before="    return _go_on(step, replace(follow, receipt=receipt, left=follow.left[1:]))",
+        after=(
+            '    left = () if outcome.result.status == "failed" else follow.left[1:]\n'
+            "    return _go_on(step, replace(follow, receipt=receipt, left=left))"
+        ),
+    ),
+    Mutation(
+        invariant="HANDOFF-8",
+        name="an item of a handoff is written into the body as it is",
+        file="runtime/doors/vault/markdown.py",
+        before="    line = _MARKUP.sub(",
+        after="    return item\n    line = _MARKUP.sub(",
+    ),
 )

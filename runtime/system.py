@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from tenure.actors.approval import ApprovalActor
 from tenure.actors.compaction import CompactionActor
+from tenure.actors.handoff import HandoffActor
 from tenure.actors.session import SessionActor
 from tenure.actors.settings import SettingsActor
 from tenure.actors.turn import TurnActor
@@ -23,6 +24,14 @@ from tenure.messages.compaction import (
     PassId,
     PlanCompaction,
     SummariseConversation,
+)
+from tenure.messages.handoff_effects import (
+    DeliverBrief,
+    NoteHandoffStages,
+    RunHandoffStage,
+    SummariseBrief,
+    UseVault,
+    WriteHandoff,
 )
 from tenure.messages.handover import ForgetSeat
 from tenure.messages.limits import ReadSpending, Spent, TurnRules
@@ -72,8 +81,9 @@ from tenure.runtime.doors.tools.door import AnyTool, Tools
 from tenure.runtime.doors.transcripts import Transcripts
 from tenure.runtime.doors.transcripts.keeping import Keeping
 from tenure.runtime.doors.transcripts.spendings import Spendings
+from tenure.runtime.doors.vault.door import Vault
 from tenure.runtime.effects import Handlers
-from tenure.runtime.routes import approval, compaction, session, settings, turn
+from tenure.runtime.routes import approval, compaction, handoff, session, settings, turn
 from tenure.runtime.streams import StreamRule
 from tenure.runtime.supervisor import OwnerSpec
 
@@ -83,6 +93,7 @@ _ROUTES: Mapping[Role, ModuleType] = {
     "compaction": compaction,
     "approval": approval,
     "settings": settings,
+    "handoff": handoff,
 }
 
 TAKEN_BY: Mapping[type[Command], Role] = {
@@ -145,6 +156,7 @@ class Doors:
     models: Models
     summaries: Summaries
     settings: SettingsFile
+    vault: Vault
     approver: Approver
     pause: Pause
 
@@ -175,6 +187,7 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
         models=models,
         summaries=Summaries(leaves, transcripts, models),
         settings=SettingsFile(leaves, root, claims, wishes.settings or {}),
+        vault=Vault(leaves, root, claims),
         approver=Approver(wishes.approve),
         pause=Pause(leaves.clock),
     )
@@ -261,10 +274,19 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         AskUser: doors.approver.ask,
         ReadSettings: doors.settings.read,
         WriteSettings: doors.settings.write,
+        WriteHandoff: doors.vault.write_handoff,
+        RunHandoffStage: doors.vault.run_stage,
+        NoteHandoffStages: doors.vault.note_stages,
+        UseVault: doors.vault.use,
+        DeliverBrief: doors.vault.deliver,
+        SummariseBrief: doors.vault.summarise,
     }
 
 
-HOST_OWNERS = (OwnerSpec(role="settings", owner=SettingsActor),)
+HOST_OWNERS = (
+    OwnerSpec(role="settings", owner=SettingsActor),
+    OwnerSpec(role="handoff", owner=HandoffActor),
+)
 """Started first, stopped last."""
 
 

@@ -25,7 +25,17 @@ FUNCTION_LINES_MAX = 40
 
 LEAF_DOORS = {
     f"runtime/doors/{name}.py"
-    for name in ("clock", "entropy", "files", "locks", "processes", "sockets", "workers", "http")
+    for name in (
+        "clock",
+        "entropy",
+        "files",
+        "locks",
+        "processes",
+        "programs",
+        "sockets",
+        "workers",
+        "http",
+    )
 }
 COMMAND_LINE = (
     "runtime/cli/",

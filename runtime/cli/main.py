@@ -19,6 +19,12 @@ COMMANDS = {
     "sessions": "tenure.runtime.cli.sessions",
     "compact": "tenure.runtime.cli.compact",
     "uncompact": "tenure.runtime.cli.uncompact",
+    "sleep": "tenure.runtime.cli.continuity:sleep",
+    "wake": "tenure.runtime.cli.continuity:wake",
+    "ack": "tenure.runtime.cli.continuity:ack",
+    "checkpoint": "tenure.runtime.cli.continuity:checkpoint",
+    "recover": "tenure.runtime.cli.continuity:recover",
+    "handoffs": "tenure.runtime.cli.continuity:handoffs",
     "hosts": "tenure.runtime.cli.remote:hosts",
     "stop": "tenure.runtime.cli.remote:stop",
     "approvals": "tenure.runtime.cli.remote:approvals",
@@ -59,7 +65,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 130 stopped by you.",
+    epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 refused, 4 partly done, 130 stopped by you.",
 )
 @click.version_option(__version__, prog_name="tenure")
 def tenure() -> None:

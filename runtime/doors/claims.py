@@ -13,12 +13,16 @@ that is lost costs a number, never a file.
 These functions block: they run in a worker.
 """
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from tenure.messages.tokens import Holder
 from tenure.runtime.doors.files import Files, FileStat
-from tenure.runtime.doors.leaves import Leaves
-from tenure.runtime.doors.locks import HeldLock
+
+if TYPE_CHECKING:
+    from tenure.runtime.doors.leaves import Leaves
+    from tenure.runtime.doors.locks import HeldLock
 
 RECORD_BYTES_MAX = 65_536
 
@@ -68,7 +72,7 @@ class HeldClaim:
     """Whether there was a record that cannot be read."""
 
     def __init__(
-        self, files: Files, lock: HeldLock, path: str, found: "ClaimRecord | DamagedRecord | None"
+        self, files: Files, lock: "HeldLock", path: str, found: "ClaimRecord | DamagedRecord | None"
     ) -> None:
         self._files = files
         self._lock = lock
@@ -114,7 +118,7 @@ class Claims:
         host_id: names the host to whoever is refused.
     """
 
-    def __init__(self, leaves: Leaves, host_id: str) -> None:
+    def __init__(self, leaves: "Leaves", host_id: str) -> None:
         self._leaves = leaves
         self._host_id = host_id
 

@@ -1,6 +1,5 @@
 """Time: one leaf door."""
 
-import asyncio
 import time
 from typing import Protocol
 
@@ -27,4 +26,13 @@ class SystemClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
+        import asyncio  # a process that runs no loop need not load it
+
         await asyncio.sleep(seconds)
+
+
+class BlockingClock(SystemClock):
+    """The same for a process without an event loop: nobody else waits there."""
+
+    async def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251

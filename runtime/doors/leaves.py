@@ -1,33 +1,48 @@
 """All leaf doors of one process, as one value: the whole outside world of a host."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tenure.runtime.doors.clock import Clock, SystemClock
-from tenure.runtime.doors.entropy import Entropy, SystemEntropy
-from tenure.runtime.doors.files import Files, RealFiles
-from tenure.runtime.doors.locks import KernelLocks, Locks
-from tenure.runtime.doors.processes import Processes, SystemProcesses
-from tenure.runtime.doors.sockets import LocalSockets, Sockets
-from tenure.runtime.doors.web import SystemWeb, Web
-from tenure.runtime.doors.workers import ThreadWorkers, Workers
+from tenure.runtime.doors.programs import NO_PROGRAMS, Programs, SystemPrograms
+
+if TYPE_CHECKING:
+    # Each is loaded by who makes it: a command that runs no loop needs no sockets.
+    from tenure.runtime.doors.clock import Clock
+    from tenure.runtime.doors.entropy import Entropy
+    from tenure.runtime.doors.files import Files
+    from tenure.runtime.doors.locks import Locks
+    from tenure.runtime.doors.processes import Processes
+    from tenure.runtime.doors.sockets import Sockets
+    from tenure.runtime.doors.web import Web
+    from tenure.runtime.doors.workers import Workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaves:
     """What is built on them (claims, transcripts, tools, models) gets its world from here."""
 
-    clock: Clock
-    entropy: Entropy
-    files: Files
-    locks: Locks
-    processes: Processes
-    sockets: Sockets
-    web: Web
-    workers: Workers
+    clock: "Clock"
+    entropy: "Entropy"
+    files: "Files"
+    locks: "Locks"
+    processes: "Processes"
+    sockets: "Sockets"
+    web: "Web"
+    workers: "Workers"
+    programs: Programs = NO_PROGRAMS
 
 
 def system_leaves() -> Leaves:
     """The real world of this process.  Who made it ends it: `await leaves.workers.close()`."""
+    from tenure.runtime.doors.clock import SystemClock
+    from tenure.runtime.doors.entropy import SystemEntropy
+    from tenure.runtime.doors.files import RealFiles
+    from tenure.runtime.doors.locks import KernelLocks
+    from tenure.runtime.doors.processes import SystemProcesses
+    from tenure.runtime.doors.sockets import LocalSockets
+    from tenure.runtime.doors.web import SystemWeb
+    from tenure.runtime.doors.workers import ThreadWorkers
+
     return Leaves(
         clock=SystemClock(),
         entropy=SystemEntropy(),
@@ -37,4 +52,5 @@ def system_leaves() -> Leaves:
         sockets=LocalSockets(),
         web=SystemWeb(),
         workers=ThreadWorkers(),
+        programs=SystemPrograms(),
     )

@@ -116,6 +116,22 @@ def exclude_by_flock(descriptor: int) -> bool:
     return True
 
 
+def exclude_without_portalocker(descriptor: int) -> bool:
+    """The same lock as `exclude_by_flock`, where the system has the call itself.
+
+    For commands that are over sooner than portalocker is loaded.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return exclude_by_flock(descriptor)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 _held: set[_KernelLock] = set()
 """Every descriptor of a lock file that this process has open."""
 

@@ -1,18 +1,16 @@
 """Where things lie under a root, and how names become safe file names."""
 
 import json
-from hashlib import sha256
 from typing import Any
-from urllib.parse import quote
 
 from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.files import Files
+from tenure.runtime.doors.safe_names import TRANSCRIPT_SUFFIX as SUFFIX
+from tenure.runtime.doors.safe_names import named_session, safe_name
 from tenure.runtime.doors.transcripts.codec import iso_time
 from tenure.runtime.doors.transcripts.dialects import Unreadable, read_header
 from tenure.runtime.doors.transcripts.storage import close_quietly
 
-SUFFIX = ".jsonl"
-_NAME_BYTES_MAX = 100
 _HEADER_BYTES_MAX = 65_536
 
 
@@ -67,10 +65,10 @@ class Layout:
         """
         paths = self.transcripts(files)
         safe = safe_name(session_id)
-        named = [path for path in paths if _named_session(path) == safe]
+        named = [path for path in paths if named_session(path) == safe]
         if named:
             return named[-1]
-        others = sorted(paths, key=lambda path: bool(_named_session(path)))
+        others = sorted(paths, key=lambda path: bool(named_session(path)))
         return next((path for path in others if header_id(files, path) == session_id), None)
 
     def session_ids(self, files: Files) -> dict[SessionId, str]:
@@ -80,7 +78,7 @@ class Layout:
         """
         ids: dict[SessionId, str] = {}
         for path in self.transcripts(files):
-            named = _named_session(path)
+            named = named_session(path)
             told = named and not set(named) & {"%", "~"}
             session_id = named if told else header_id(files, path)
             if session_id is not None:
@@ -108,12 +106,6 @@ def _header_fields(files: Files, path: str) -> dict[str, Any]:
     return fields if isinstance(fields, dict) else {}
 
 
-def _named_session(path: str) -> str:
-    """What `<time>_<session id>.jsonl` says; empty for a file that is named otherwise."""
-    moment, _, session = path.rpartition("/")[2].removesuffix(SUFFIX).partition("_")
-    return session if len(moment) >= 20 and moment[:4].isdigit() else ""
-
-
 def header_id(files: Files, path: str) -> str | None:
     """The session id in the header of a file; None where it cannot be told."""
     try:
@@ -127,14 +119,3 @@ def header_id(files: Files, path: str) -> str | None:
         return None
     finally:
         close_quietly(file)
-
-
-def safe_name(name: str) -> str:
-    """A file name that no other name gives, and that leads nowhere else."""
-    safe = quote(name, safe="", errors="surrogatepass").replace("~", "%7E")
-    if safe.startswith("."):
-        safe = f"%2E{safe[1:]}"
-    if not safe or len(safe) > _NAME_BYTES_MAX:
-        digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{safe[:30]}~{digest}"
-    return safe
