@@ -61,6 +61,18 @@ async def host_of_root(leaves: Leaves, root: str) -> RemoteHost:
         raise Refused(NoHost(root=found[0].root)) from None
 
 
+async def host_of_id(leaves: Leaves, root: str, host_id: str) -> RemoteHost:
+    """The host with this id, wherever its root is.
+
+    Raises:
+        Refused: there is none any more, or it does not answer.
+    """
+    try:
+        return await reach(leaves.sockets, host_id)
+    except ConnectionRefusedError:
+        raise Refused(NoHost(root=root)) from None
+
+
 async def host_of_session(leaves: Leaves, root: str, session_id: SessionId) -> RemoteHost:
     """The host that has a session of a root open.
 

@@ -84,13 +84,13 @@ class RemoteHost:
             Refused: `NoHost`, `SeveralHosts`, or `HostSilent` where it does not answer.
             StrangeHost: it speaks another version.
         """
-        from tenure.runtime.finding import host_of_root, host_of_session, reach
+        from tenure.runtime.finding import host_of_id, host_of_root, host_of_session
 
         own = leaves is None
         leaves = leaves or system_leaves()
         try:
             if host_id is not None:
-                return await reach(leaves.sockets, host_id)
+                return await host_of_id(leaves, root, host_id)
             if session is not None:
                 return await host_of_session(leaves, root, SessionId(session))
             return await host_of_root(leaves, root)

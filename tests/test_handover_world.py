@@ -16,12 +16,14 @@ from socket_world import Client
 from tenure.messages.base import Event, Reply
 from tenure.messages.handover import HandedOver, HandoverPending, HandOverSession
 from tenure.messages.models import Model, ModelDone, ModelEvent, ModelRequest, ModelText
+from tenure.messages.remote import NoHost
 from tenure.messages.session import NoSession, SessionInUse, Stale, StartTurn
 from tenure.messages.tokens import SessionId
 from tenure.messages.turn import TextDelta, ToolCallStarted, TurnEnded, TurnNotStarted, TurnQueued
 from tenure.runtime.doors.models.scripted import Scripted
 from tenure.runtime.doors.tools.door import AnyTool
 from tenure.runtime.errors import HostClosed, Refused
+from tenure.runtime.remote import RemoteHost
 from tenure.runtime.seat import Seat
 from tenure.runtime.testing.checkers import all_checkers
 from tenure.runtime.testing.world import ProcessEnded, World, simulate
@@ -229,3 +231,18 @@ async def _fate(turn: "asyncio.Task[list[Event]]") -> Event | Reply:
         return (await turn)[-1]
     except Refused as refused:
         return refused.reply
+
+
+def test_host_that_is_named_and_gone_is_a_refusal_and_no_error_of_the_socket() -> None:
+    """Found by a search: a client that knew the id of a host that had ended."""
+    with two() as both:
+        known = both.old.host.host_id
+        both.old.kill()
+        leaves = both.new.leaves
+
+        async def connect() -> None:
+            await RemoteHost.connect(host_id=known, leaves=leaves)
+
+        with pytest.raises(Refused) as caught:
+            both.world.run(both.world.inside(both.new.process, connect()))
+        assert isinstance(caught.value.reply, NoHost)

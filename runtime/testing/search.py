@@ -81,9 +81,9 @@ def parts_of(seeds: int, workload: str = "") -> dict[str, int]:
     return {name: part for name, part in parts.items() if part}
 
 
-def run_seed(seed: int) -> Outcome:
-    """The run of one seed, under all checkers."""
-    return run_plan(plan_of(seed), all_checkers())
+def run_seed(seed: int, workload: str = SEATS_ALONE) -> Outcome:
+    """The run of one seed of a workload, under all checkers."""
+    return run_plan(plan_of(seed, workload), all_checkers())
 
 
 def search(seeds: Iterable[int], *, found_max: int = 20) -> Tally:

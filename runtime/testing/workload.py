@@ -12,6 +12,8 @@ from tenure.messages.approval import Choice
 from tenure.messages.models import FailureKind
 from tenure.messages.settings import Mode, Rule
 from tenure.runtime.testing.workloads.base import AtSeat, Op
+from tenure.runtime.testing.workloads.compaction import CompactionOp
+from tenure.runtime.testing.workloads.handover import HandoverOp
 from tenure.runtime.testing.workloads.sessions import SessionOp
 
 # --- what the model of a turn does, call by call ---------------------------------------------
@@ -242,7 +244,7 @@ SeatOp = (
     | ClockBack | EditFile
 )  # fmt: skip
 
-AnyOp = SeatOp | SessionOp
+AnyOp = SeatOp | SessionOp | CompactionOp | HandoverOp
 """Whatever a plan may hold: the operations of seats, and those of each other workload."""
 
 # --- the plan --------------------------------------------------------------------------------
@@ -268,7 +270,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The policy that the hosts begin with."""
     settings: dict[str, Any] = {}
     """Of every host, in the layout of `settings.toml`."""
+    sockets: Literal["none", "listen"] = "none"
+    """Whether other processes can speak to the hosts."""
     answers: tuple[AnswerPlan, ...]
+    summaries: tuple[Move, ...] = ()
+    """What the model does when a summary is asked for: gone through again and again."""
     ops: tuple[AnyOp, ...]
 
     @property

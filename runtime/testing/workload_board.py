@@ -7,6 +7,7 @@ from typing import Any
 from tenure.messages.approval import ApprovalRequest, ApprovalRequested, ApprovalResolved
 from tenure.messages.base import Command, Message, Refusal, Reply
 from tenure.messages.bus import Published
+from tenure.messages.compaction import CompactionEnded, CompactionStarted, PassId
 from tenure.messages.session import EntriesAppended, SessionChanged
 from tenure.messages.tokens import EntryId, RequestId, SessionId, SessionToken, TurnId
 from tenure.messages.turn import TurnEnded, TurnQueued, TurnStarted
@@ -29,6 +30,8 @@ class Board(Watcher):
         self.running: dict[Place, TurnId] = {}
         self.queued: dict[Place, list[TurnId]] = {}
         self.turns: dict[Place, list[TurnId]] = {}
+        self.passing: dict[Place, PassId] = {}
+        self.passes: dict[Place, list[PassId]] = {}
         self.open: dict[RequestId, tuple[Place, ApprovalRequest]] = {}
         self.closed: dict[Place, list[RequestId]] = {}
         self.requested: list[tuple[Place, ApprovalRequest]] = []
@@ -66,6 +69,11 @@ class Board(Watcher):
             case ApprovalResolved(request_id=request_id):
                 self.open.pop(request_id, None)
                 self.closed.setdefault(place, []).append(request_id)
+            case CompactionStarted(pass_id=pass_id):
+                self.passing[place] = pass_id
+                self.passes.setdefault(place, []).append(pass_id)
+            case CompactionEnded():
+                self.passing.pop(place, None)
             case _:
                 pass
 

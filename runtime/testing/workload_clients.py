@@ -134,12 +134,13 @@ class Clients:
         reply = await host.ask(command, seat)
         if not isinstance(reply, TurnAccepted | TurnQueued) or op.wait == "reply":
             return
-        if not await self._ends(host, reply.turn_id):
+        if not await self.ends(host, reply.turn_id):
             # Nobody answers its approval, or its model says nothing any more.
             await host.ask(CancelTurn(), seat)
-            await self._ends(host, reply.turn_id)
+            await self.ends(host, reply.turn_id)
 
-    async def _ends(self, host: SimHost, turn: TurnId) -> bool:
+    async def ends(self, host: SimHost, turn: TurnId) -> bool:
+        """Whether a turn ends within a patience; `ProcessEnded` where its process does."""
         ended = self._board.end_of(turn)
         for _ in range(PATIENCE_LOOKS):
             try:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from itertools import cycle
 from typing import Any
 
 from tenure.messages.content import UserMessage, text_of
@@ -16,22 +17,33 @@ from tenure.messages.models import (
     ModelToolCall,
     ToolSpec,
 )
+from tenure.runtime.doors.summaries.prompts import SYSTEM as SUMMARY_SYSTEM
 from tenure.runtime.doors.tools.tool import ToolCall, ToolResult, text_result
 from tenure.runtime.testing.loop import SimClock
 from tenure.runtime.testing.workload import Fail, Garbage, Move, Say, Stall, ToolUse, Use
 
 LATE_MS = 400
+NAME_CHARS_MAX = 60
+"""Of a prompt, in what the model says of it."""
 
 
 class PlannedModel:
     """One process's model: it knows the moves by the text of the prompt."""
 
-    def __init__(self, moves: Mapping[str, tuple[Move, ...]], clock: SimClock) -> None:
+    def __init__(
+        self,
+        moves: Mapping[str, tuple[Move, ...]],
+        clock: SimClock,
+        summaries: tuple[Move, ...] = (),
+    ) -> None:
         self._moves = moves
+        self._summaries = cycle(summaries or (Say(),))
         self._clock = clock
         self._calls: dict[tuple[str, str], int] = {}
 
     def __call__(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        if request.system == SUMMARY_SYSTEM:
+            return self._act(next(self._summaries), request, "summary")
         prompt = next(
             (text_of(each) for each in reversed(request.messages) if isinstance(each, UserMessage)),
             "",
@@ -41,7 +53,7 @@ class PlannedModel:
         self._calls[place] = number + 1
         moves = self._moves.get(prompt, ())
         move: Move = moves[number] if number < len(moves) else Say()
-        return self._act(move, request, f"{prompt}.{number}")
+        return self._act(move, request, f"{prompt[:NAME_CHARS_MAX]}.{number}")
 
     async def _act(self, move: Move, request: ModelRequest, name: str) -> AsyncIterator[ModelEvent]:
         # The text names its session: it must never be found in another one's file.

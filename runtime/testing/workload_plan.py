@@ -81,6 +81,7 @@ TROUBLES: tuple[TroubleKind, ...] = (
     "kill_before", "kill_during", "kill_after",
 )  # fmt: skip
 
+CRASHING = ("session", "turn", "turn", "approval", "settings")
 PLACES: tuple[tuple[TroublePlace, ...], ...] = (
     ("session", "session", "session", "claim", "seat", "seat", "settings", "any"),
     ("settings", "settings", "settings", "any"),
@@ -120,6 +121,8 @@ class Planner:
         self._chance = random.Random(f"{place}/{seed}")
         # Half of the runs have one host; the other half have two on one disk.
         self._hosts = self._chance.choice((1, 2))
+        if workload is not None and workload.hosts == "two":
+            self._hosts = 2
         self._seats = self._chance.choice((1, 1, 2, 3))
         self._clients = self._chance.randint(2, CLIENTS_MAX)
         self._haste = self._chance.choice((0.0, 0.3, 0.7))
@@ -139,9 +142,16 @@ class Planner:
             approver=chance.choice(("callable", "clients")),
             mutating=chance.choice(rules),
             settings=self._settings(),
+            sockets="none" if self._workload is None else self._workload.sockets,
             answers=tuple(self._answer_plan() for _ in range(chance.randint(1, 4))),
+            summaries=() if self._workload is None else self._summaries(),
             ops=tuple(ops),
         )
+
+    def _summaries(self) -> tuple[Move, ...]:
+        """How summaries go, whoever writes them."""
+        slow = Say(pieces=3, pause_ms=400)
+        return tuple(self.one((Say(), slow, slow, self._move())) for _ in range(3))
 
     def _settings(self) -> dict[str, Any]:
         """Of the workload, and where tools may work."""
@@ -318,7 +328,7 @@ class Planner:
         return CrashOwner(
             **self.who(),
             host=self.host(),
-            owner=self.one(("session", "turn", "turn", "approval", "settings")),
+            owner=self.one(CRASHING if self._workload is None else self._workload.crashing),
             nth=self._chance.randint(1, 8),
         )
 

@@ -105,10 +105,11 @@ class Run:
         approve = self._approver(name) if plan.approver == "callable" else None
         return world.host(
             name,
-            model=PlannedModel(self._moves, world.clock),
+            model=PlannedModel(self._moves, world.clock, plan.summaries),
             approve=approve,
             tools=own_tools(world.clock),
             settings=plan.settings or None,
+            socket=plan.sockets == "listen",
         )
 
     def _approver(self, name: str) -> Callable[[ApprovalRequest], Coroutine[Any, Any, Choice]]:

@@ -4,6 +4,7 @@ from tenure.runtime.testing.checkers.approval import Denials, Remembered, Reques
 from tenure.runtime.testing.checkers.base import Checker
 from tenure.runtime.testing.checkers.bus import Answers, Effects, Lanes, Streams
 from tenure.runtime.testing.checkers.claims import Epochs, Locks
+from tenure.runtime.testing.checkers.compaction import Passes, Summaries
 from tenure.runtime.testing.checkers.durable import Durable
 from tenure.runtime.testing.checkers.gate import Gates
 from tenure.runtime.testing.checkers.limits import Budgets, Loops
@@ -22,6 +23,7 @@ def message_checkers() -> list[Checker]:
     return [
         Answers(), Lanes(), Effects(), Streams(), Restarts(), Tokens(), Swaps(), Turns(), Starts(),
         Stops(), Requests(), Denials(), Remembered(), Gates(), Fences(), Loops(), Budgets(),
+        Passes(),
     ]  # fmt: skip
 
 
@@ -34,5 +36,5 @@ def all_checkers(root: str = "/work") -> list[Checker]:
     return [
         *message_checkers(),
         Locks(), Epochs(), LiveSeats(), Receipts(), Chains(), Openings(), Readers(), Durable(),
-        Outside(root),
+        Summaries(), Outside(root),
     ]  # fmt: skip

@@ -43,9 +43,22 @@ class Locks(Checker):
                 self.report("CLAIM-1", f"process {call.process.pid} wrote {path} of another host")
             return
         lock = _lock_of(inner)
+        if inner.startswith("sessions/") and self._is_unheard_of(f"{root}{home}", inner, lock):
+            return
         if lock and not self._holds(call.process, f"{root}{home}{lock}"):
             what = f"process {call.process.pid} did {call.name} {path} without holding {lock}"
             self.report("CLAIM-1", what)
+
+    def _is_unheard_of(self, home: str, inner: str, lock: str) -> bool:
+        """A session that is being made has no file yet and never had a claim: nobody knows it."""
+        file = f"{home}{inner.removesuffix('.tmp')}"
+        return not self._is_there(f"{home}{lock}") and not self._is_there(file)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            return self.disk.target(path).node is not None
+        except OSError:
+            return False
 
     def _holds(self, process: ProcessName, lock: str) -> bool:
         try:

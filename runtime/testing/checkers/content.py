@@ -36,6 +36,23 @@ def entries_of(data: bytes) -> list[dict[str, Any]]:
     return entries
 
 
+def branches_of(entries: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The path to each entry that nothing hangs on, in file order."""
+    by_id = {entry["id"]: entry for entry in entries}
+    inner = {entry.get("parentId") for entry in entries}
+    branches: list[list[dict[str, Any]]] = []
+    for entry in entries:
+        if entry["id"] in inner:
+            continue
+        branch: dict[str, dict[str, Any]] = {}
+        at: dict[str, Any] | None = entry
+        while at is not None and at["id"] not in branch:
+            branch[at["id"]] = at
+            at = by_id.get(at.get("parentId") or "")
+        branches.append(list(reversed(branch.values())))
+    return branches
+
+
 def calls_and_results(entries: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
     """The ids of all tool calls, and those that results name."""
     calls: list[str] = []

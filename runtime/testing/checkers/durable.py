@@ -14,7 +14,7 @@ from tenure.runtime.testing.checkers.content import (
     entries_of,
     holds,
 )
-from tenure.runtime.testing.checkers.transcript import Paths
+from tenure.runtime.testing.checkers.paths import Paths
 
 
 class Durable(Paths):
@@ -35,6 +35,7 @@ class Durable(Paths):
             self._texts[message.turn_id] = message.text
 
     def effect_started(self, host: str, owner: str, number: int, effect: Effect) -> None:
+        super().effect_started(host, owner, number, effect)
         match effect:
             case CallModel(turn_id=turn_id, session_id=session_id):
                 self._model_called(turn_id, session_id)

@@ -8,6 +8,7 @@ from tenure.messages.approval import EndSessionGrants
 from tenure.messages.base import Command, Effect, Message, Outcome
 from tenure.messages.bus import Answered, OwnerLost, OwnerRestarted, OwnerStarted, Published
 from tenure.messages.entries import EntryBody
+from tenure.messages.handover import SessionHandedOver
 from tenure.messages.session import (
     AppendEntries,
     ContinueSession,
@@ -19,6 +20,7 @@ from tenure.messages.session import (
 from tenure.messages.tokens import ProcessName, SessionId, SessionToken
 from tenure.messages.transcripts import (
     Again,
+    AlterTranscript,
     AppendRecords,
     CloseTranscript,
     NoteSeat,
@@ -118,6 +120,9 @@ class Swaps(Checker):
         self._heard(swap, owner, message, step)
         for event in changed:
             self._moved(swap, owner, message, event)
+        if any(isinstance(event, SessionHandedOver) for event in step.events):
+            # The seat is vacant: nothing has to be drained for the next session.
+            swap.live, swap.drain, swap.drained = None, None, False
         for asker, _ in step.replies:
             if asker in swap.asked:
                 if swap.asked[0] != asker:
@@ -145,6 +150,9 @@ class Swaps(Checker):
 
     def _moved(self, swap: _Swap, owner: str, message: Message, event: SessionChanged) -> None:
         session = event.token.session_id
+        if isinstance(message, TranscriptAltered) and swap.live == session:
+            swap.drain, swap.drained = None, False
+            return
         again = isinstance(message, TranscriptOpened) and swap.live in (None, session)
         # A rewind or a rewrite drains first, and commits when the door has done it.
         altered = isinstance(message, TranscriptAltered) and swap.drained
@@ -157,7 +165,7 @@ class Swaps(Checker):
 
     def effect_started(self, host: str, owner: str, number: int, effect: Effect) -> None:
         match effect:
-            case OpenTranscript() | NoteSeat():
+            case OpenTranscript() | NoteSeat() | AlterTranscript():
                 swap = self._swap(host, owner)
                 if swap.moving:
                     names = ", ".join(type(each).__name__ for each in swap.moving.values())
@@ -165,16 +173,20 @@ class Swaps(Checker):
                     self.report("SESSION-1", f"{owner} began {name} beside {names}")
                 swap.moving[number] = effect
                 if isinstance(effect, NoteSeat):
-                    self._committing(swap, owner, effect)
+                    self._committing(swap, owner, effect.session_id, swap.opened)
+                elif isinstance(effect, AlterTranscript):
+                    # The leaf moves in a session that is live: it commits in place.
+                    self._committing(swap, owner, effect.token.session_id, swap.live)
             case AppendRecords() | SettleTranscript():
                 self._swap(host, owner).writing.add(number)
             case _:
                 pass
 
-    def _committing(self, swap: _Swap, owner: str, effect: NoteSeat) -> None:
-        if swap.opened != effect.session_id:
-            what = f"{owner} commits to {effect.session_id}, which it has not loaded"
-            self.report("SESSION-4", what)
+    def _committing(
+        self, swap: _Swap, owner: str, session: SessionId, loaded: SessionId | None
+    ) -> None:
+        if loaded != session:
+            self.report("SESSION-4", f"{owner} commits to {session}, which it has not loaded")
         if swap.live is not None and not swap.drained:
             self.report("SESSION-4", f"{owner} commits before its turn was drained")
         if swap.writing:

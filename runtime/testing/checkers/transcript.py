@@ -1,6 +1,7 @@
 """SESSION-3, -6, -7, -8: what a receipt promises stands on the disk, in one chain, and stays."""
 
-from typing import Any, ClassVar
+import re
+from typing import Any
 
 from tenure.messages.base import Effect, Message, Outcome
 from tenure.messages.entries import CustomEntry
@@ -8,7 +9,6 @@ from tenure.messages.session import (
     Appended,
     AppendEntries,
     AppendFailed,
-    SessionChanged,
     StorageFailed,
 )
 from tenure.messages.tokens import ProcessName, SessionId
@@ -23,41 +23,18 @@ from tenure.messages.transcripts import (
 from tenure.runtime.step import AskId, Step, Taken
 from tenure.runtime.testing.checkers.base import Checker
 from tenure.runtime.testing.checkers.content import (
+    branches_of,
     calls_and_results,
     content_of,
     durable_of,
     entries_of,
     holds,
 )
+from tenure.runtime.testing.checkers.paths import Paths
 from tenure.runtime.testing.faults import WRITING_CALLS, DiskCall
 
 CLAIMS = "/.tenure/claims/sessions/"
 NOT_RAISED = ("cancelled", "its owner ended before it began")
-
-
-class Paths(Checker):
-    """Where each session lies; files that something else changed are nobody's business."""
-
-    invariants: ClassVar[tuple[str, ...]] = ()
-    roles: ClassVar[tuple[str, ...]] = ("session",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.paths: dict[SessionId, str] = {}
-        self.foreign: set[str] = set()
-
-    def stepped(
-        self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
-    ) -> None:
-        for event in step.events:
-            if isinstance(event, SessionChanged):
-                self.paths[event.token.session_id] = event.path
-
-    def edited(self, path: str) -> None:
-        self.foreign.add(path)
-
-    def ours(self) -> dict[SessionId, str]:
-        return {each: path for each, path in self.paths.items() if path not in self.foreign}
 
 
 class Receipts(Paths):
@@ -90,7 +67,7 @@ class Receipts(Paths):
     def _receipt(self, receipt: Appended) -> None:
         session = receipt.token.session_id
         path = self.paths.get(session, "")
-        if path in self.foreign:
+        if not path or path in self.foreign:
             return
         durable = durable_of(self.disk, path) or b""
         for entry_id in receipt.entry_ids:
@@ -110,6 +87,7 @@ class Receipts(Paths):
                 self.report("SESSION-3", f"a failed append left {text} in {path}")
 
     def effect_started(self, host: str, owner: str, number: int, effect: Effect) -> None:
+        super().effect_started(host, owner, number, effect)
         match effect:
             case AppendRecords(token=token) | SettleTranscript(token=token):
                 if self._closed.get((host, owner)) == token.session_id:
@@ -130,13 +108,15 @@ class Receipts(Paths):
 
     def finished(self) -> None:
         for session, path in self.ours().items():
-            data = content_of(self.disk, path) or b""
+            data = self.kept(session, path)
             lost = [each for each in self._receipts.get(session, ()) if not holds(data, each)]
             if lost:
                 self.report("SESSION-3", f"{path} lost entries with receipts: {sorted(lost)}")
 
 
 REWIND = "tenure/rewind"
+ADDRESSED = re.compile(r"\[([0-9a-f]{8}-[0-9a-f-]{27})\]")
+"""How a model of a workload begins: with the session that it speaks to."""
 
 
 class Chains(Paths):
@@ -160,7 +140,7 @@ class Chains(Paths):
         seq = 0
         for entry in entries:
             # A record that moves the leaf hangs on its target, which comes before it.
-            moves = entry.get("customType") == REWIND and entry["parentId"] in earlier
+            moves = entry.get("customType") == REWIND and entry["parentId"] in {*earlier, None}
             earlier.add(entry["id"])
             if entry["parentId"] != before and not moves:
                 what = f"{path}: {entry['id']} hangs on {entry['parentId']}, not on {before}"
@@ -173,23 +153,27 @@ class Chains(Paths):
             self.report("SESSION-6", f"{path} has two entries of one id")
 
     def _results(self, path: str, entries: list[dict[str, Any]]) -> None:
-        calls, results = calls_and_results(entries)
-        for call in sorted({*calls, *results}):
-            if calls.count(call) != results.count(call):
-                counts = f"{calls.count(call)} calls and {results.count(call)} results"
-                self.report("TURN-7", f"{path}: {call} has {counts}")
+        """On each branch, since a rewind may part a call from the result that it had."""
+        for branch in branches_of(entries):
+            calls, results = calls_and_results(branch)
+            for call in sorted({*calls, *results}):
+                if calls.count(call) != results.count(call):
+                    counts = f"{calls.count(call)} calls and {results.count(call)} results"
+                    self.report("TURN-7", f"{path}: {call} has {counts}")
 
     def _strangers(self, session: SessionId, path: str, entries: list[dict[str, Any]]) -> None:
         """Models and clients of a workload say whom they speak to: nothing strays."""
+        known = self.may_speak_of(session)
         for entry in entries:
             data = entry.get("data")
-            if isinstance(data, dict) and data.get("session", session) != session:
+            if isinstance(data, dict) and data.get("session", session) not in known:
                 self.report("SESSION-5", f"{path} has an entry for {data['session']}")
             message = entry.get("message")
             if isinstance(message, dict) and message.get("role") == "assistant":
                 for block in message["content"]:
                     text = block.get("text", "")
-                    if text.startswith("[") and not text.startswith(f"[{session}]"):
+                    told = ADDRESSED.match(text)
+                    if told is not None and told[1] not in known:
                         self.report("SESSION-5", f"{path} has an answer to {text[:40]}")
 
 

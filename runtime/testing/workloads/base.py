@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -60,7 +60,13 @@ class Workload:
     """
     settings: "Callable[[Planner], dict[str, Any]]" = usual_settings
     """Settings of the hosts, in the layout of `settings.toml`."""
+    crashing: tuple[str, ...] = ("session", "turn", "turn", "approval", "settings")
+    """Which owners crash where a plan says so, by their roles."""
     prepare: "Callable[[World], None]" = nothing_there
     """Puts files on the disk and servers on the network, before the first host starts."""
+    hosts: Literal["drawn", "two"] = "drawn"
+    """Two for what only processes do to each other; else half of the plans have one."""
+    sockets: Literal["none", "listen"] = "none"
+    """Whether other processes can speak to the hosts."""
     share: float = 1.0
     """Its part of the runs of a search: seats have 6.  0 is run only when it is named."""

@@ -268,5 +268,5 @@ WORKLOAD = Workload(
         "rewrites": {"rewrite": 25, "append": 15, "rewind": 10, "disk": 14, "edit": 6},
         "ends": {"delete": 15, "clear": 8, "swap": 20, "park": 8, "process": 8},
     },
-    share=0.0,
+    share=2.0,
 )  # fmt: skip
