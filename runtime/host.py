@@ -14,14 +14,17 @@ from typing import Self
 
 from tenure.messages.base import Command, Reply
 from tenure.messages.bus import DeadLetter, OwnerStopped, OwnerView, Published
+from tenure.messages.index_work import ViewName
 from tenure.messages.models import Model
 from tenure.messages.session import ContinueSession, OpenNewSession, OpenSession
 from tenure.messages.tokens import SessionId
 from tenure.runtime.doors.approver import Approve
 from tenure.runtime.doors.leaves import Leaves, system_leaves
+from tenure.runtime.doors.search.wiring import IndexWishes
 from tenure.runtime.doors.tools.door import AnyTool
 from tenure.runtime.errors import BadRoot, HostClosed
 from tenure.runtime.events import Subscription
+from tenure.runtime.host_index import HostIndex
 from tenure.runtime.host_settings import HostSettings
 from tenure.runtime.host_sync import SyncHost
 from tenure.runtime.observer import Observer
@@ -82,6 +85,7 @@ class Host:
         strict: bool = False,
         drain_max: int = DRAIN_MAX,
         socket: bool | None = None,
+        index: IndexWishes | None = None,
     ) -> "Host":
         """A host on the folder `root`, to be entered with `async with`.
 
@@ -104,11 +108,17 @@ class Host:
                 their turn.
             socket: whether other processes of this user can reach the host, from its
                 first seat on; by default where the outside world is the real one.
+            index: a lease store and embedding models of your own for the index.
 
         Entering raises `BadRoot` where the root is missing or no folder.
         """
         wishes = Wishes(
-            model=model, base_url=base_url, approve=approve, tools=tuple(tools), settings=settings
+            model=model,
+            base_url=base_url,
+            approve=approve,
+            tools=tuple(tools),
+            settings=settings,
+            index=index or IndexWishes(),
         )
         return cls(
             root,
@@ -275,6 +285,25 @@ class Host:
     def settings(self) -> HostSettings:
         """The settings of the root."""
         return HostSettings(self.ask)
+
+    @property
+    def index(self) -> HostIndex:
+        """The index of the notes: build it, watch it, search it."""
+        running = self._alive()
+        return HostIndex(
+            self.ask,
+            running.bus.subscribe,
+            running.leaves,
+            running.root,
+            running.doors.index.readers,
+            "host",
+        )
+
+    def index_view(self, name: str) -> HostIndex:
+        """The index as one view of an application has it: closing it ends its own run only."""
+        index = self.index
+        index.view = ViewName(name)
+        return index
 
     def events(self, after: int | None = None) -> AsyncIterator[Published]:
         """All events of the host from this call on, or those after a sequence number and on.

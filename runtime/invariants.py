@@ -16,6 +16,7 @@ from importlib.resources import files
 
 import msgspec
 
+from tenure.runtime.invariants_index import OF_THE_INDEX
 from tenure.runtime.mutations import MUTATIONS, Mutation
 
 __all__ = ["INVARIANTS", "MUTATIONS", "Invariant", "Mutation"]
@@ -383,4 +384,5 @@ INVARIANTS: tuple[Invariant, ...] = (
             "link leads outside the vault."
         ),
     ),
+    *(_invariant(id=id, owner=owner, text=text) for id, owner, text in OF_THE_INDEX),
 )

@@ -336,4 +336,25 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="    line = _MARKUP.sub(",
         after="    return item\n    line = _MARKUP.sub(",
     ),
+    Mutation(
+        invariant="INDEX-3",
+        name="a complete target is replaced without a backup",
+        file="runtime/doors/search/committing.py",
+        before="self._stage(read_all(self._files, layout.manifest, MANIFEST_BYTES_MAX)).put(",
+        after="str(",
+    ),
+    Mutation(
+        invariant="INDEX-4",
+        name="a manifest is served whose files are not whole",
+        file="runtime/doors/search/layout.py",
+        before="        if size != named.bytes:\n",
+        after="        if False:\n",
+    ),
+    Mutation(
+        invariant="INDEX-5",
+        name="a lease store that cannot be asked counts as leave",
+        file="runtime/doors/search/committing.py",
+        before='raise LeaseLost(f"the lease store is not available: {refused}") from None',
+        after="held = bool(refused)",
+    ),
 )

@@ -24,12 +24,12 @@ from tenure.runtime.supervisor import Supervisor, address_of
 from tenure.runtime.system import (
     BETWEEN_OWNERS,
     EVENT_ROUTES,
-    HOST_OWNERS,
     STREAMS,
     TAKEN_BY,
     Doors,
     Wishes,
     handlers_of,
+    host_owners,
     open_doors,
     seat_owners,
 )
@@ -81,7 +81,7 @@ class Running:
         )
         for observer in observers:
             self.bus.stream.observe(observer.published)
-        for spec in HOST_OWNERS:
+        for spec in host_owners(self.doors):
             self.supervisor.add("", spec)
 
     async def ask(self, command: Command, seat: str) -> Reply:

@@ -1,7 +1,7 @@
 """The only wiring: which owners there are, who carries out their effects, what goes where."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 
 from msgspec.structs import replace
@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tenure.actors.approval import ApprovalActor
 from tenure.actors.compaction import CompactionActor
 from tenure.actors.handoff import HandoffActor
+from tenure.actors.index_writer import IndexWriterActor
 from tenure.actors.session import SessionActor
 from tenure.actors.settings import SettingsActor
 from tenure.actors.turn import TurnActor
@@ -34,6 +35,19 @@ from tenure.messages.handoff_effects import (
     WriteHandoff,
 )
 from tenure.messages.handover import ForgetSeat
+from tenure.messages.index import IndexBegun, IndexEnded
+from tenure.messages.index_effects import (
+    ClaimIndex,
+    CommitIndex,
+    EmbedChunks,
+    EstimateIndex,
+    ReadIndexStatus,
+    ReleaseIndex,
+    ScanNotes,
+    StoreChunks,
+    SweepIndex,
+)
+from tenure.messages.index_work import IndexRunId, RunFailed
 from tenure.messages.limits import ReadSpending, Spent, TurnRules
 from tenure.messages.models import Model
 from tenure.messages.settings import (
@@ -74,6 +88,7 @@ from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.models.door import Models
 from tenure.runtime.doors.pause import Pause
+from tenure.runtime.doors.search.wiring import IndexDoors, IndexWishes, open_index
 from tenure.runtime.doors.settings_file import SettingsFile
 from tenure.runtime.doors.settings_limits import CLOSED as NOTHING_KNOWN
 from tenure.runtime.doors.summaries.door import Summaries
@@ -83,7 +98,15 @@ from tenure.runtime.doors.transcripts.keeping import Keeping
 from tenure.runtime.doors.transcripts.spendings import Spendings
 from tenure.runtime.doors.vault.door import Vault
 from tenure.runtime.effects import Handlers
-from tenure.runtime.routes import approval, compaction, handoff, session, settings, turn
+from tenure.runtime.routes import (
+    approval,
+    compaction,
+    handoff,
+    index_writer,
+    session,
+    settings,
+    turn,
+)
 from tenure.runtime.streams import StreamRule
 from tenure.runtime.supervisor import OwnerSpec
 
@@ -94,6 +117,7 @@ _ROUTES: Mapping[Role, ModuleType] = {
     "approval": approval,
     "settings": settings,
     "handoff": handoff,
+    "index_writer": index_writer,
 }
 
 TAKEN_BY: Mapping[type[Command], Role] = {
@@ -137,11 +161,25 @@ def _pass_lost(pass_id: str) -> Event:
     )
 
 
+def _run_of(event: Event) -> str:
+    assert isinstance(event, IndexBegun | IndexEnded)
+    return event.run_id
+
+
+def _run_lost(run_id: str) -> Event:
+    return IndexEnded(
+        run_id=IndexRunId(run_id),
+        result=RunFailed(reason="the owner of this run failed; the last complete index is served"),
+    )
+
+
 STREAMS = (
     StreamRule(opens=TurnStarted, ends=TurnEnded, key=_turn_of, lost=_turn_lost),
     StreamRule(opens=CompactionStarted, ends=CompactionEnded, key=_pass_of, lost=_pass_lost),
+    StreamRule(opens=IndexBegun, ends=IndexEnded, key=_run_of, lost=_run_lost),
 )
-"""A turn that began is ended, and so is a compaction, also when its owner dies."""
+"""A turn that began is ended, and so are a compaction and a run of the index, also when
+their owner dies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +197,7 @@ class Doors:
     vault: Vault
     approver: Approver
     pause: Pause
+    index: IndexDoors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +209,7 @@ class Wishes:
     approve: Approve | None = None
     tools: tuple[AnyTool, ...] = ()
     settings: Mapping[str, object] | None = None
+    index: IndexWishes = field(default_factory=IndexWishes)
 
 
 def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors:
@@ -178,6 +218,7 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
     tools = Tools(leaves, root, wishes.tools)
     default = "librarian" if wishes.model is None else wishes.model
     models = Models(leaves, transcripts, tools, default, wishes.base_url)
+    settings = SettingsFile(leaves, root, claims, wishes.settings or {})
     return Doors(
         claims=claims,
         transcripts=transcripts,
@@ -186,10 +227,11 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
         tools=tools,
         models=models,
         summaries=Summaries(leaves, transcripts, models),
-        settings=SettingsFile(leaves, root, claims, wishes.settings or {}),
+        settings=settings,
         vault=Vault(leaves, root, claims),
         approver=Approver(wishes.approve),
         pause=Pause(leaves.clock),
+        index=open_index(leaves, root, claims, settings, wishes.index),
     )
 
 
@@ -247,6 +289,20 @@ class WithSettings:
         )
 
 
+def _handlers_of_the_index(doors: Doors) -> Handlers:
+    return {
+        ClaimIndex: doors.index.writer.claim,
+        ScanNotes: doors.index.writer.scan,
+        EmbedChunks: doors.index.writer.embed,
+        StoreChunks: doors.index.writer.store,
+        CommitIndex: doors.index.writer.commit,
+        ReleaseIndex: doors.index.writer.release,
+        ReadIndexStatus: doors.index.writer.status,
+        EstimateIndex: doors.index.writer.estimate,
+        SweepIndex: doors.index.writer.sweep,
+    }
+
+
 def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
     """Who carries out which effect."""
     settings = WithSettings(doors, wishes)
@@ -280,14 +336,17 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         UseVault: doors.vault.use,
         DeliverBrief: doors.vault.deliver,
         SummariseBrief: doors.vault.summarise,
+        **_handlers_of_the_index(doors),
     }
 
 
-HOST_OWNERS = (
-    OwnerSpec(role="settings", owner=SettingsActor),
-    OwnerSpec(role="handoff", owner=HandoffActor),
-)
-"""Started first, stopped last."""
+def host_owners(doors: Doors) -> tuple[OwnerSpec, ...]:
+    """Started first, stopped last."""
+    return (
+        OwnerSpec(role="settings", owner=SettingsActor),
+        OwnerSpec(role="handoff", owner=HandoffActor),
+        OwnerSpec(role="index_writer", owner=IndexWriterActor, let_go=doors.index.writer.let_go),
+    )
 
 
 def seat_owners(doors: Doors) -> tuple[OwnerSpec, ...]:

@@ -79,6 +79,10 @@ class SettingsFile:
         self._path = f"{self._root}/.tenure/settings.toml"
         self._known: _Known | None = None
 
+    async def now(self) -> Settings:
+        """The settings as they are now, for another door.  `OSError`: they cannot be read."""
+        return await self._leaves.workers.run(self._current)
+
     async def read(self, effect: ReadSettings, context: Context) -> Outcome:
         """The settings as they are now; an unchanged file costs one stat."""
         try:

@@ -20,7 +20,7 @@
     model = ""                        # who summarises; "same" is the turn's model, "" the rule
     window = 0                        # tokens that the model can read; 0 takes what is known
 
-Budgets, retries and thinking are in settings_limits.py.
+Budgets, retries and thinking are in settings_limits.py, the index in settings_index.py.
 
 A file that is broken, or says something that nobody understands, never allows
 more than one that says nothing: every value fails closed, by itself, and is
@@ -51,7 +51,7 @@ from tenure.messages.settings import (
     SetToolPolicy,
     SetWorkingDirs,
 )
-from tenure.runtime.doors import settings_compaction, settings_limits
+from tenure.runtime.doors import settings_compaction, settings_index, settings_limits
 
 CLOSED_DIRS = (".tenure",)
 """Working directories that no tool can reach: in safe mode every call is asked for."""
@@ -65,10 +65,11 @@ _MODES: dict[str, Mode] = {
 }
 _RULES: dict[str, Rule] = {"allow": "allow", "ask": "ask", "deny": "deny"}
 _KEYS = {
-    "": ("model", "base_url", "thinking", "approval", "compaction", "budget", "retry"),
+    "": ("model", "base_url", "thinking", "approval", "compaction", "budget", "retry", "index"),
     "approval": ("mode", "mutating", "working_dirs", "expires_s", "tools"),
     "compaction": ("enabled", "threshold_percent", "model", "window"),
     **settings_limits.KEYS,
+    **settings_index.KEYS,
 }
 EXPIRES_S_MAX = 31_536_000
 """A year; 0 is for ever."""
@@ -244,6 +245,7 @@ class _Reading:
             budget=settings_limits.budget_rules(table, self._problems),
             retries=settings_limits.retry_rules(table, self._problems),
             thinking=settings_limits.thinking_of(table, self._problems),
+            index=settings_index.index_rules(table, self._problems),
             problems=tuple(self._problems),
         )
 

@@ -103,11 +103,11 @@ def replay(
 
 
 def owners_by_role() -> dict[str, type[Owner]]:
-    """The owners that `runtime/system.py` wires: `turn` has `TurnActor`."""
+    """The owners that `runtime/system.py` wires, by their modules: `turn` has `TurnActor`."""
     modules = {module for module in sys.modules if module.startswith("tenure.actors.")}
-    assert system.HOST_OWNERS, "importing the wiring loads every owner"
+    assert system.TAKEN_BY, "importing the wiring loads every owner"
     return {
-        owner.__name__.removesuffix("Actor").lower(): owner
+        owner.__module__.rpartition(".")[2]: owner
         for owner in Owner.__subclasses__()
         if owner.__module__ in modules
     }

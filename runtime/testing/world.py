@@ -5,10 +5,8 @@
         seat = world.run(host.seat())
         events = world.run(host.prompt("main", "hello"))
 
-The owners, the bus, the supervisor and the doors are the ones of production;
-only the leaves (clock, randomness, files, locks, processes, workers) are
-simulated, and the event loop runs what is ready in the order that the seed
-chooses.  The same seed gives the same run, to the last event.
+Owners, bus, supervisor and doors are those of production; only the leaves are simulated,
+and the loop runs what is ready in an order that the seed chooses, the same each time.
 """
 
 import asyncio
@@ -26,6 +24,7 @@ from tenure.messages.models import Model
 from tenure.messages.tokens import ProcessName
 from tenure.runtime.doors.approver import Approve
 from tenure.runtime.doors.leaves import Leaves
+from tenure.runtime.doors.search.wiring import IndexWishes
 from tenure.runtime.doors.tools.door import AnyTool
 from tenure.runtime.host import Host
 from tenure.runtime.observer import Observer
@@ -201,6 +200,7 @@ class World:
         tools: Sequence[AnyTool] = (),
         settings: Mapping[str, object] | None = None,
         socket: bool = False,
+        index: IndexWishes | None = None,
     ) -> SimHost:
         """A host in a new process; see `Host.open` for the arguments."""
 
@@ -215,6 +215,7 @@ class World:
                 observers=(observer,),
                 drain_max=DRAIN_MAX,
                 socket=socket,
+                index=index,
             )
 
         host = SimHost(self, name, open_host)
