@@ -15,6 +15,12 @@ from typing import Literal
 from msgspec.structs import replace
 
 from tenure.actors.approval_gate import deny_reason, ruling_of, verdict_of
+from tenure.actors.approval_questions import (
+    on_get_questions,
+    on_put,
+    on_reply,
+    revoke_questions,
+)
 from tenure.actors.approval_replies import (
     allowed,
     answer_of,
@@ -71,6 +77,13 @@ from tenure.messages.approval import (
 )
 from tenure.messages.base import Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
+from tenure.messages.questions import (
+    AnswerQuestion,
+    GetQuestions,
+    PutQuestion,
+    UserNotReached,
+    UserReplied,
+)
 from tenure.messages.settings import (
     GetPolicy,
     Policy,
@@ -95,9 +108,19 @@ def approval_step(state: Gate, message: Message, taken: Taken) -> Step[Gate]:
         case NoteDecision():
             return on_taken(state, message)
         case RevokeApprovals(turn_id=turn_id):
-            return revoke(state, [each for each in state.stages if each.call.turn_id == turn_id])
+            step = revoke(state, [each for each in state.stages if each.call.turn_id == turn_id])
+            mine = [each for each in state.questions if each.request.turn_id == turn_id]
+            return revoke_questions(step, mine)
         case RevokeSeatApprovals():
-            return revoke(state, list(state.stages))
+            return revoke_questions(revoke(state, list(state.stages)), list(state.questions))
+        case PutQuestion():
+            return on_put(state, message, taken)
+        case AnswerQuestion(request_id=request_id, answer=answer):
+            return on_reply(state, request_id, answer, taken.asker)
+        case UserReplied(request_id=request_id, answer=answer):
+            return on_reply(state, request_id, answer, None)
+        case GetQuestions():
+            return on_get_questions(state, taken)
         case EndSessionGrants(session_id=session_id):
             return on_session_ended(state, session_id)
         case PolicyChanged(policy=policy):
@@ -115,7 +138,7 @@ def approval_step(state: Gate, message: Message, taken: Taken) -> Step[Gate]:
             return on_previewed(state, request_id, None)
         case UserAnswered(request_id=request_id, choice=choice):
             return on_answer(state, request_id, choice, None)
-        case UserNotAsked() | OwnerStarted():
+        case UserNotAsked() | UserNotReached() | OwnerStarted():
             # Without an approver a request stays open for an `AnswerApproval`.
             return Step(state)
         case _:
@@ -253,7 +276,8 @@ def on_session_ended(state: Gate, session_id: SessionId) -> Step[Gate]:
     """A session left the seat: its requests and its grants go with it."""
     mine = [stage for stage in state.stages if stage.call.token.session_id == session_id]
     rest = tuple(grant for grant in state.grants if grant.session_id != session_id)
-    return revoke(replace(state, grants=rest), mine)
+    asked = [each for each in state.questions if each.request.token.session_id == session_id]
+    return revoke_questions(revoke(replace(state, grants=rest), mine), asked)
 
 
 def on_policy_changed(state: Gate, policy: Policy) -> Step[Gate]:

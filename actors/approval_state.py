@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tenure.messages.approval import Allow, ApprovalRequest, Choice, DecideCall
+from tenure.messages.questions import QuestionRequest
 from tenure.messages.tokens import RequestId, SessionId
 from tenure.runtime.step import AskId, Step
 
@@ -81,12 +82,20 @@ class Grant(msgspec.Struct, frozen=True):
     rule: Literal["allow", "deny"]
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """A question of a running tool that waits for its answer."""
+
+    request: QuestionRequest
+    asker: AskId | None
+
+
 class Gate(msgspec.Struct, frozen=True):
     """The owner's one state: what is under way, and what was granted."""
 
     stages: tuple[Stage, ...] = ()
     grants: tuple[Grant, ...] = ()
     closed: tuple[RequestId, ...] = ()
+    questions: tuple[Asked, ...] = ()
 
 
 # --- what the owner wrote on its asks ------------------------------------------------------
@@ -118,7 +127,7 @@ def without_stage(gate: Gate, stage: Stage) -> Gate:
     """The request is over; its name is remembered."""
     stages = tuple(each for each in gate.stages if each.request_id != stage.request_id)
     closed = (*gate.closed, stage.request_id)[-CLOSED_KEPT_MAX:]
-    return Gate(stages, gate.grants, closed)
+    return replace(gate, stages=stages, closed=closed)
 
 
 def with_grant(gate: Gate, call: DecideCall, rule: Literal["allow", "deny"]) -> Gate:

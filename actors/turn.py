@@ -20,6 +20,7 @@ from tenure.actors.turn_holdings import queue_of
 from tenure.actors.turn_ledger import Ledger, counted
 from tenure.actors.turn_limits import on_prepared, on_time_not_kept, on_time_up
 from tenure.actors.turn_model import delta, on_model_done, on_model_failed
+from tenure.actors.turn_questions import on_question_answered, on_tool_asked
 from tenure.actors.turn_queue import (
     on_arm,
     on_change,
@@ -46,6 +47,7 @@ from tenure.actors.turn_state import (
     Overflown,
     Preparing,
     PromptSaved,
+    QuestionPut,
     Quiet,
     Ready,
     Recovering,
@@ -53,7 +55,6 @@ from tenure.actors.turn_state import (
     ResultsSaved,
     Retrying,
     RoomMade,
-    Running,
     State,
     StoppingDelivery,
     StoppingModel,
@@ -64,6 +65,7 @@ from tenure.actors.turn_state import (
 from tenure.actors.turn_steering import on_delivered
 from tenure.actors.turn_stop import stop
 from tenure.actors.turn_tools import applied, find, on_decided, on_tool_ended, superseded
+from tenure.actors.turn_view import on_get
 from tenure.actors.turn_waiting import (
     ItemAdded,
     ItemCancelled,
@@ -80,11 +82,11 @@ from tenure.messages.approval import (
 )
 from tenure.messages.base import Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
-from tenure.messages.content import Usage
 from tenure.messages.handover import DetachSession
+from tenure.messages.questions import ToolAnswered, ToolAsked, ToolNotAnswered
 from tenure.messages.queue import ArmQueue, ChangeQueue, ContinueTurn, GetQueue, RunPrompt
 from tenure.messages.session import CallsSettled
-from tenure.messages.tokens import CallId, TurnId
+from tenure.messages.tokens import TurnId
 from tenure.messages.turn import (
     AbandonDrain,
     AttachSession,
@@ -94,7 +96,6 @@ from tenure.messages.turn import (
     RunTurn,
     StopActiveTurn,
     StopTurn,
-    TurnView,
 )
 from tenure.messages.turn_effects import (
     ModelCallDone,
@@ -135,6 +136,7 @@ RunOutcome = (
     | WaitOver
     | TimeUp
     | TimeNotKept
+    | ToolAsked
 )
 
 
@@ -170,8 +172,11 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
             | WaitOver()
             | TimeUp()
             | TimeNotKept()
+            | ToolAsked()
         ):
             return on_outcome(state, message, taken)
+        case ToolAnswered() | ToolNotAnswered():
+            return Step(state)
         case Answered():
             return on_answered(state, message, taken)
         case _:
@@ -187,6 +192,8 @@ def on_answered(state: State, message: Answered, taken: Taken) -> Step[State]:
             return on_append_answered(state, saved, message.reply, taken)
         case Answered(re=RoomMade(turn_id=turn_id)):
             return on_room(state, turn_id, message.reply, taken)
+        case Answered(re=QuestionPut() as put, reply=reply):
+            return on_question_answered(state, put, reply)
         case Answered(re=CallsWereSettled(), reply=reply):
             return on_settled(state, reply)
         case Answered(re=ItemAdded() | ItemChanged() | ItemCancelled() | ItemReentered() as mark):
@@ -237,20 +244,6 @@ def on_stop(state: Ready, message: StopTurn, taken: Taken) -> Step[State]:
     if message.turn_id != run.turn_id:  # guard: TURN-2
         return stop_waiting(state, message, run.turn_id, taken)
     return stop(state, message.cause, taken.asker, taken)
-
-
-def on_get(state: State, taken: Taken) -> Step[State]:
-    queue = queue_of(state)
-    adding = tuple(each.item.prompt.text for each in queue.adding)
-    view = TurnView(
-        state=type(state).__name__,
-        turn_id=None if isinstance(state, Resting) else state.run.turn_id,
-        queued=tuple(item.prompt.text for item in queue.armed) + adding,
-        held=tuple(item.prompt.text for item in queue.kept),
-        usage=Usage() if isinstance(state, Resting) else state.run.usage,
-        calls=_running(state),
-    )
-    return Step[State](state).answer(taken.asker, view)
 
 
 # --- a restarted owner -------------------------------------------------------------------
@@ -309,6 +302,8 @@ def on_outcome(state: State, outcome: RunOutcome, taken: Taken) -> Step[State]:
             return call_again(state, taken)
         case _, TimeNotKept(reason=reason):
             return on_time_not_kept(state, reason, taken)
+        case Acting(), ToolAsked():
+            return on_tool_asked(state, outcome)
         case Acting() | StoppingTools(), ToolCallDone() | ToolCallFailed():
             return on_tool_ended(state, outcome, taken)
         case _:
@@ -341,15 +336,6 @@ def on_append_answered(state: State, saved: Saved, reply: Reply, taken: Taken) -
     if isinstance(state, Resting) or state.run.turn_id != saved.turn_id:
         return Step(state)
     return on_saved(state, saved, reply, taken)
-
-
-# --- pure helpers ------------------------------------------------------------------------
-
-
-def _running(state: State) -> tuple[CallId, ...]:
-    if not isinstance(state, Acting | StoppingTools):
-        return ()
-    return tuple(call.call_id for call in state.calls if isinstance(call.status, Running))
 
 
 class TurnActor(Owner):

@@ -379,3 +379,9 @@ class EndSaved(msgspec.Struct, frozen=True):
 class CallDecided(msgspec.Struct, frozen=True):
     turn_id: TurnId
     call_id: CallId
+
+
+class QuestionPut(msgspec.Struct, frozen=True):
+    turn_id: TurnId
+    call_id: CallId
+    number: int

@@ -18,7 +18,7 @@ from tenure.messages.index_work import ViewName
 from tenure.messages.models import Model
 from tenure.messages.session import ContinueSession, OpenNewSession, OpenSession
 from tenure.messages.tokens import SessionId
-from tenure.runtime.doors.approver import Approve
+from tenure.runtime.doors.approver import Approve, ReplyTo
 from tenure.runtime.doors.leaves import Leaves, system_leaves
 from tenure.runtime.doors.search.wiring import IndexWishes
 from tenure.runtime.doors.tools.door import AnyTool
@@ -77,6 +77,7 @@ class Host:
         model: str | Model | None = None,
         base_url: str = "",
         approve: Approve | None = None,
+        reply: ReplyTo | None = None,
         tools: Sequence[AnyTool] = (),
         settings: Mapping[str, object] | None = None,
         leaves: Leaves | None = None,
@@ -98,6 +99,8 @@ class Host:
             base_url: where the model is served, for strings that need it.
             approve: an async callable `(ApprovalRequest) -> Allow | Deny | Stop`;
                 without one a request waits for `seat.answer`.
+            reply: an async callable `(QuestionRequest) -> Said | Declined`, for the
+                questions of tools; without one a question waits for `seat.reply`.
             tools: your own tools beside the workspace's.
             settings: settings for this run, in the layout of `.tenure/settings.toml`.
             leaves: the outside world; by default the real one.
@@ -116,6 +119,7 @@ class Host:
             model=model,
             base_url=base_url,
             approve=approve,
+            reply=reply,
             tools=tuple(tools),
             settings=settings,
             index=index or IndexWishes(),
@@ -138,6 +142,7 @@ class Host:
         model: str | Model | None = None,
         base_url: str = "",
         approve: Approve | None = None,
+        reply: ReplyTo | None = None,
         tools: Sequence[AnyTool] = (),
         settings: Mapping[str, object] | None = None,
     ) -> SyncHost:
@@ -148,6 +153,7 @@ class Host:
                 model=model,
                 base_url=base_url,
                 approve=approve,
+                reply=reply,
                 tools=tools,
                 settings=settings,
             )

@@ -269,6 +269,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         ),
     ),
     _invariant(
+        id="ASK-1",
+        owner="ApprovalActor",
+        text=(
+            "An answer to a question of a tool counts once, and only for the call that asked, "
+            "while its turn runs; a late or foreign one is refused."
+        ),
+    ),
+    _invariant(
         id="COMPACT-1",
         owner="CompactionActor",
         text=(

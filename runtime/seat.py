@@ -20,6 +20,13 @@ from tenure.messages.content import ImageBlock
 from tenure.messages.handover import SessionHandedOver
 from tenure.messages.limits import Budget, GetSpending, Overrides, Spending
 from tenure.messages.models import Thinking
+from tenure.messages.questions import (
+    Answer,
+    AnswerQuestion,
+    GetQuestions,
+    QuestionRequest,
+    QuestionsOpen,
+)
 from tenure.messages.session import (
     CancelTurn,
     GetSession,
@@ -195,6 +202,17 @@ class Seat(SessionCommands):
     async def answer(self, request_id: RequestId, choice: Choice) -> Reply:
         """Answer one request: `Applied`, or `Superseded` or `Expired` where it is over."""
         return await self.ask(AnswerApproval(request_id=request_id, choice=choice))
+
+    async def questions(self) -> tuple[QuestionRequest, ...]:
+        """The questions of tools that wait for an answer."""
+        reply = await self.ask(GetQuestions())
+        if isinstance(reply, QuestionsOpen):
+            return reply.requests
+        raise refused(reply)
+
+    async def reply(self, request_id: RequestId, answer: Answer) -> Reply:
+        """Answer one question: `AnswerTaken`, or `Superseded` or `Expired` where it is over."""
+        return await self.ask(AnswerQuestion(request_id=request_id, answer=answer))
 
     # --- compaction ----------------------------------------------------------------------------
 

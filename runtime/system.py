@@ -50,6 +50,7 @@ from tenure.messages.index_effects import (
 from tenure.messages.index_work import IndexRunId, RunFailed
 from tenure.messages.limits import ReadSpending, Spent, TurnRules
 from tenure.messages.models import Model
+from tenure.messages.questions import AnswerTool, PutToUser
 from tenure.messages.settings import (
     CompactionRules,
     PolicyChanged,
@@ -82,7 +83,7 @@ from tenure.messages.turn_effects import (
     TurnPrepared,
     Wait,
 )
-from tenure.runtime.doors.approver import Approve, Approver
+from tenure.runtime.doors.approver import Approve, Approver, ReplyTo
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
@@ -207,6 +208,7 @@ class Wishes:
     model: str | Model | None = None
     base_url: str = ""
     approve: Approve | None = None
+    reply: ReplyTo | None = None
     tools: tuple[AnyTool, ...] = ()
     settings: Mapping[str, object] | None = None
     index: IndexWishes = field(default_factory=IndexWishes)
@@ -229,7 +231,7 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
         summaries=Summaries(leaves, transcripts, models),
         settings=settings,
         vault=Vault(leaves, root, claims),
-        approver=Approver(wishes.approve),
+        approver=Approver(wishes.approve, wishes.reply),
         pause=Pause(leaves.clock),
         index=open_index(leaves, root, claims, settings, wishes.index),
     )
@@ -328,6 +330,8 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         ReadSpending: doors.spendings.read,
         PreviewCall: doors.tools.preview,
         AskUser: doors.approver.ask,
+        PutToUser: doors.approver.put,
+        AnswerTool: doors.tools.asking.answer,
         ReadSettings: doors.settings.read,
         WriteSettings: doors.settings.write,
         WriteHandoff: doors.vault.write_handoff,

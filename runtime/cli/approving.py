@@ -1,7 +1,8 @@
 """Approvals on the command line: each request gets an answer, from a person or a rule."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from tenure.messages.approval import (
     Allow,
@@ -15,9 +16,19 @@ from tenure.messages.approval import (
 )
 from tenure.messages.base import Event, Refusal, Reply
 from tenure.messages.bus import EventsMissed
+from tenure.messages.questions import (
+    Answer,
+    Declined,
+    QuestionAsked,
+    QuestionClosed,
+    QuestionRequest,
+    Said,
+)
 from tenure.messages.tokens import RequestId
 from tenure.runtime.cli.options import Approval
+from tenure.runtime.cli.questioning import answer_of, show_question
 from tenure.runtime.cli.screen import Screen, print_note, shortly
+from tenure.runtime.doors.approver import ReplyTo
 from tenure.runtime.seat import Seat
 
 NO_TERMINAL = (
@@ -25,6 +36,7 @@ NO_TERMINAL = (
     "the user can run it in a terminal, or with --approve allow"
 )
 TOLD_TO_DENY = "the user runs this with --approve deny"
+NOBODY_TO_ASK = "this run has no terminal, so nobody could be asked"
 INPUT_ENDED = "nobody answered: the input has ended"
 
 QUESTION = "Allow?  y once | s session | a always | n [reason] | stop"
@@ -35,6 +47,11 @@ Answers = Callable[[], Awaitable[str | None]]
 Decide = Callable[[ApprovalRequest], Awaitable[Choice]]
 
 
+async def decline(request: QuestionRequest) -> Answer:
+    """Where there is nobody to ask."""
+    return Declined(reason=NOBODY_TO_ASK)
+
+
 class Desk:
     """Answers the requests of one seat, through the seat.
 
@@ -42,7 +59,10 @@ class Desk:
     the text that led to it.
     """
 
-    def __init__(self, seat: Seat, decide: Decide, screen: Screen) -> None:
+    def __init__(
+        self, seat: Seat, decide: Decide, screen: Screen, replying: ReplyTo = decline
+    ) -> None:
+        self._replying = replying
         self._seat = seat
         self._decide = decide
         self._screen = screen
@@ -53,11 +73,15 @@ class Desk:
         match event:
             case ApprovalRequested(request=request):
                 self._open(request)
-            case ApprovalResolved(request_id=request_id):
+            case QuestionAsked(request=question):
+                self._begin(question.request_id, self._reply(question))
+            case ApprovalResolved(request_id=request_id) | QuestionClosed(request_id=request_id):
                 self._close(request_id)
             case EventsMissed():  # a request may have been among them
                 for request in await self._seat.approvals():
                     self._open(request)
+                for question in await self._seat.questions():
+                    self._begin(question.request_id, self._reply(question))
             case _:
                 pass
 
@@ -70,10 +94,14 @@ class Desk:
                 raise ended
 
     def _open(self, request: ApprovalRequest) -> None:
-        if request.request_id in self._asking:
+        self._begin(request.request_id, self._answer(request))
+
+    def _begin(self, request_id: RequestId, answering: Coroutine[Any, Any, None]) -> None:
+        if request_id in self._asking:
+            answering.close()
             return
-        task = asyncio.create_task(self._answer(request))
-        self._asking[request.request_id] = task
+        task = asyncio.create_task(answering)
+        self._asking[request_id] = task
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -96,6 +124,16 @@ class Desk:
         elif _forgotten(choice, reply):
             self._screen.note("this could not be written into the settings; it holds once")
 
+    async def _reply(self, request: QuestionRequest) -> None:
+        try:
+            answer = await self._replying(request)
+        except Exception as error:
+            answer = Declined(reason=f"the question could not be put: {error}")
+        self._asking.pop(request.request_id, None)
+        said = await self._seat.reply(request.request_id, answer)
+        if isinstance(said, Refusal):
+            self._screen.note(said.remedy)
+
 
 class Person:
     """Asks a person, one question at a time."""
@@ -113,6 +151,24 @@ class Person:
                 return await self._choice()
             except asyncio.CancelledError:
                 print_note("(this request is over)")
+                raise
+
+    async def reply(self, request: QuestionRequest) -> Answer:
+        """A question of a tool: one line is the answer; for a form a line of JSON."""
+        async with self._one_at_a_time:
+            self._screen.note("")
+            show_question(request.question)
+            try:
+                while True:
+                    line = await self._answers()
+                    if line is None:
+                        return Declined(reason=INPUT_ENDED)
+                    answer = answer_of(line, request.question)
+                    if isinstance(answer, Said | Declined):
+                        return answer
+                    print_note(answer)
+            except asyncio.CancelledError:
+                print_note("(this question is over)")
                 raise
 
     async def _choice(self) -> Choice:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tenure.messages.limits import Overrides
-from tenure.runtime.cli.approving import Desk, decide_with
+from tenure.runtime.cli.approving import Desk, Person, decide_with, decline
 from tenure.runtime.cli.chat_limits import HELP as LIMITS_HELP
 from tenure.runtime.cli.chat_limits import NextPrompt, show_usage
 from tenure.runtime.cli.chat_sessions import HELP as SESSIONS_HELP
@@ -56,7 +56,8 @@ async def chat(conversation: Conversation, interrupts: Interrupts) -> int:
         screen.note("/help lists the commands")
         lines = ChatLines(sys.stdin.fileno())
         answers = lines.answer if sys.stdin.isatty() and sys.stderr.isatty() else None
-        desk = Desk(seat, decide_with(conversation.approve, answers, screen), screen)
+        replying = Person(answers, screen).reply if answers else decline
+        desk = Desk(seat, decide_with(conversation.approve, answers, screen), screen, replying)
         reading = asyncio.create_task(lines.read())
         try:
             await Chat(host, seat, screen, desk, lines, interrupts, conversation.overrides).run()

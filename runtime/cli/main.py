@@ -30,6 +30,8 @@ COMMANDS = {
     "approvals": "tenure.runtime.cli.remote:approvals",
     "approve": "tenure.runtime.cli.remote:approve",
     "deny": "tenure.runtime.cli.remote:deny",
+    "questions": "tenure.runtime.cli.questions:questions",
+    "answer": "tenure.runtime.cli.questions:answer",
     "trace": "tenure.runtime.cli.trace",
     "replay": "tenure.runtime.cli.replay",
     "invariants": "tenure.runtime.cli.invariants",

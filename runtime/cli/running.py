@@ -1,7 +1,7 @@
 """What `tenure run` does."""
 
 from tenure.messages.turn import TurnNotStarted
-from tenure.runtime.cli.approving import Desk, decide_with
+from tenure.runtime.cli.approving import Desk, Person, decide_with, decline
 from tenure.runtime.cli.hosting import SaidNo, open_seat, tell_opening
 from tenure.runtime.cli.options import Conversation
 from tenure.runtime.cli.screen import Screen, screen_of
@@ -38,7 +38,8 @@ async def run(
             return EXIT_REFUSED
         await tell_opening(host, seat, screen)
         answers = keyboard.answer if keyboard else None
-        desk = Desk(seat, decide_with(conversation.approve, answers, screen), screen)
+        replying = Person(answers, screen).reply if answers else decline
+        desk = Desk(seat, decide_with(conversation.approve, answers, screen), screen, replying)
         turn = PromptedTurn(seat, screen, desk, conversation.overrides)
         code = await _one_turn(turn, screen, text, interrupts)
         if host.trace_failed:

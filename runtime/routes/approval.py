@@ -10,6 +10,7 @@ from tenure.messages.approval import (
     RevokeSeatApprovals,
 )
 from tenure.messages.base import Command
+from tenure.messages.questions import AnswerQuestion, GetQuestions, PutQuestion
 
 TAKEN: tuple[type[Command], ...] = (
     DecideCall,
@@ -19,6 +20,9 @@ TAKEN: tuple[type[Command], ...] = (
     RevokeSeatApprovals,
     EndSessionGrants,
     GetApprovals,
+    PutQuestion,
+    AnswerQuestion,
+    GetQuestions,
 )
 
 BETWEEN_OWNERS: tuple[type[Command], ...] = (
@@ -27,5 +31,6 @@ BETWEEN_OWNERS: tuple[type[Command], ...] = (
     RevokeApprovals,
     RevokeSeatApprovals,
     EndSessionGrants,
+    PutQuestion,
 )
 """These only owners send each other: from outside they would go round a check."""

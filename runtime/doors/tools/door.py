@@ -15,6 +15,7 @@ from tenure.messages.models import INVALID_JSON, ToolSpec
 from tenure.messages.turn_effects import RunTool, ToolCallDone
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
+from tenure.runtime.doors.tools.asking import Ask, Asking, AskingTool, AskUserTool
 from tenure.runtime.doors.tools.moving import Delete, Rename
 from tenure.runtime.doors.tools.reading import List, Read
 from tenure.runtime.doors.tools.searching import Search
@@ -59,7 +60,9 @@ class Tools:
             Edit(files, entropy, root),
             Rename(files, root),
             Delete(files, entropy, root),
+            AskUserTool(),
         )
+        self.asking = Asking()
         self._tools = {tool.spec.name: tool for tool in own}
         self._own = frozenset(self._tools) - {tool.spec.name for tool in extra}
         self._tools |= {tool.spec.name: tool for tool in extra}
@@ -85,7 +88,7 @@ class Tools:
             turn_id=effect.turn_id,
             call_id=effect.call_id,
         )
-        result = _capped(await self._result(call))
+        result = _capped(await self._result(call, self.asking.of(effect, context)))
         return ToolCallDone(
             turn_id=effect.turn_id,
             call_id=effect.call_id,
@@ -106,9 +109,11 @@ class Tools:
             return CallNotPreviewed(request_id=effect.request_id, reason=_reason(refused))
         return CallPreviewed(request_id=effect.request_id, preview=preview)
 
-    async def _result(self, call: ToolCall) -> ToolResult:
+    async def _result(self, call: ToolCall, ask: Ask) -> ToolResult:
         try:
             tool = self._found(call)
+            if isinstance(tool, AskingTool):
+                return await tool.run_asking(call, ask)
             if inspect.iscoroutinefunction(tool.run):
                 return await cast(AsyncTool, tool).run(call)
             return await self._workers.run(cast(Tool, tool).run, call)
