@@ -16,9 +16,7 @@ from msgspec.structs import replace
 
 from tenure.actors.approval_gate import deny_reason, ruling_of, verdict_of
 from tenure.actors.approval_questions import (
-    on_get_questions,
-    on_put,
-    on_reply,
+    on_question,
     revoke_questions,
 )
 from tenure.actors.approval_replies import (
@@ -91,7 +89,7 @@ from tenure.messages.settings import (
     SettingsSaved,
     SetToolPolicy,
 )
-from tenure.messages.tokens import RequestId, SessionId
+from tenure.messages.tokens import RequestId, SessionId, TurnId
 from tenure.runtime.owner import Owner
 from tenure.runtime.step import AskId, Step, Taken
 
@@ -108,19 +106,11 @@ def approval_step(state: Gate, message: Message, taken: Taken) -> Step[Gate]:
         case NoteDecision():
             return on_taken(state, message)
         case RevokeApprovals(turn_id=turn_id):
-            step = revoke(state, [each for each in state.stages if each.call.turn_id == turn_id])
-            mine = [each for each in state.questions if each.request.turn_id == turn_id]
-            return revoke_questions(step, mine)
+            return on_turn_ended(state, turn_id)
         case RevokeSeatApprovals():
             return revoke_questions(revoke(state, list(state.stages)), list(state.questions))
-        case PutQuestion():
-            return on_put(state, message, taken)
-        case AnswerQuestion(request_id=request_id, answer=answer):
-            return on_reply(state, request_id, answer, taken.asker)
-        case UserReplied(request_id=request_id, answer=answer):
-            return on_reply(state, request_id, answer, None)
-        case GetQuestions():
-            return on_get_questions(state, taken)
+        case PutQuestion() | AnswerQuestion() | UserReplied() | GetQuestions():
+            return on_question(state, message, taken)
         case EndSessionGrants(session_id=session_id):
             return on_session_ended(state, session_id)
         case PolicyChanged(policy=policy):
@@ -270,6 +260,13 @@ def on_rule_saved(state: Gate, request_id: RequestId, reply: Reply) -> Step[Gate
     remembered = isinstance(reply, SettingsSaved)
     applied = Applied(request_id=request_id, remembered=remembered)
     return Step(without_stage(state, stage)).answer(stage.user, applied)
+
+
+def on_turn_ended(state: Gate, turn_id: TurnId) -> Step[Gate]:
+    """Nothing of this turn may be approved or answered any more."""
+    asked = [each for each in state.questions if each.request.turn_id == turn_id]
+    mine = [each for each in state.stages if each.call.turn_id == turn_id]
+    return revoke_questions(revoke(state, mine), asked)
 
 
 def on_session_ended(state: Gate, session_id: SessionId) -> Step[Gate]:

@@ -12,8 +12,10 @@ from tenure.messages.approval import Expired, Superseded
 from tenure.messages.base import Reply
 from tenure.messages.questions import (
     Answer,
+    AnswerQuestion,
     AnswerTaken,
     Declined,
+    GetQuestions,
     PutQuestion,
     PutToUser,
     QuestionAnswered,
@@ -21,9 +23,27 @@ from tenure.messages.questions import (
     QuestionClosed,
     QuestionRequest,
     QuestionsOpen,
+    UserReplied,
 )
 from tenure.messages.tokens import RequestId
 from tenure.runtime.step import AskId, Step, Taken
+
+
+def on_question(
+    state: Gate,
+    message: PutQuestion | AnswerQuestion | UserReplied | GetQuestions,
+    taken: Taken,
+) -> Step[Gate]:
+    """Everything about questions but their revocation."""
+    match message:
+        case PutQuestion():
+            return on_put(state, message, taken)
+        case AnswerQuestion(request_id=request_id, answer=answer):
+            return on_reply(state, request_id, answer, taken.asker)
+        case UserReplied(request_id=request_id, answer=answer):
+            return on_reply(state, request_id, answer, None)
+        case GetQuestions():
+            return on_get_questions(state, taken)
 
 
 def on_put(state: Gate, message: PutQuestion, taken: Taken) -> Step[Gate]:

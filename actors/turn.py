@@ -193,7 +193,7 @@ def on_answered(state: State, message: Answered, taken: Taken) -> Step[State]:
         case Answered(re=RoomMade(turn_id=turn_id)):
             return on_room(state, turn_id, message.reply, taken)
         case Answered(re=QuestionPut() as put, reply=reply):
-            return on_question_answered(state, put, reply)
+            return on_question(state, put, reply)
         case Answered(re=CallsWereSettled(), reply=reply):
             return on_settled(state, reply)
         case Answered(re=ItemAdded() | ItemChanged() | ItemCancelled() | ItemReentered() as mark):
@@ -329,6 +329,13 @@ def on_room(state: State, turn_id: TurnId, reply: Reply, taken: Taken) -> Step[S
     """The compaction that the current turn asked for is over, or was none."""
     if isinstance(state, MakingRoom | Overflown | StoppingRoom) and state.run.turn_id == turn_id:
         return on_room_made(state, reply, taken)
+    return Step(state)
+
+
+def on_question(state: State, put: QuestionPut, reply: Reply) -> Step[State]:
+    """The user has answered a tool of the current turn, or nobody could be asked."""
+    if isinstance(state, Acting) and state.run.turn_id == put.turn_id:
+        return on_question_answered(state, put, reply)
     return Step(state)
 
 

@@ -29,10 +29,8 @@ def on_tool_asked(state: Acting, asked: ToolAsked) -> Step[State]:
     return Step[State](state).ask("approval", put, re=re)
 
 
-def on_question_answered(state: State, put: QuestionPut, reply: Reply) -> Step[State]:
-    """An answer is for the call that asked, while its turn runs."""
-    if not isinstance(state, Acting) or state.run.turn_id != put.turn_id:
-        return Step(state)
+def on_question_answered(state: Acting, put: QuestionPut, reply: Reply) -> Step[State]:
+    """The answer is for the call that asked."""
     answer: Answer = Declined(reason="the user could not be asked")
     if isinstance(reply, QuestionAnswered):
         answer = reply.answer

@@ -91,7 +91,6 @@ from tenure.runtime.doors.models.door import Models
 from tenure.runtime.doors.pause import Pause
 from tenure.runtime.doors.search.wiring import IndexDoors, IndexWishes, open_index
 from tenure.runtime.doors.settings_file import SettingsFile
-from tenure.runtime.doors.settings_limits import CLOSED as NOTHING_KNOWN
 from tenure.runtime.doors.summaries.door import Summaries
 from tenure.runtime.doors.tools.door import AnyTool, Tools
 from tenure.runtime.doors.transcripts import Transcripts
@@ -243,6 +242,7 @@ class WithSettings:
     def __init__(self, doors: Doors, wishes: Wishes) -> None:
         self._doors = doors
         self._wishes = wishes
+        self._last: Settings | None = None
 
     async def prepare(self, effect: PrepareTurn, context: Context) -> Outcome:
         """A host without a model of its own takes the one in the settings."""
@@ -267,20 +267,24 @@ class WithSettings:
 
     async def _settings(self, context: Context) -> Settings | None:
         outcome = await self._doors.settings.read(ReadSettings(), context)
-        return outcome.settings if isinstance(outcome, SettingsRead) else None
+        if isinstance(outcome, SettingsRead):
+            self._last = outcome.settings
+            return outcome.settings
+        return None
 
     def _rules(self, effect: PrepareTurn, found: Settings | None) -> TurnRules:
         """What holds for the turn: what its prompt says, else the settings.
 
-        Where the settings cannot be read, nobody knows the budgets: they are closed.
+        Where the settings cannot be read, those that were read last go on to hold.
         """
         wished = effect.overrides
         session_id = turn_session(effect.turn_id)
         live = self._doors.transcripts.live(session_id)
         # Without it the prompt cannot be written either, and the turn ends there.
         spent = Spent() if live is None else live.spent.spending(session_id).total
+        found = found or self._last
         if found is None:
-            return TurnRules(turn=wished.budget.over(NOTHING_KNOWN), spent=spent)
+            return TurnRules(turn=wished.budget, thinking=wished.thinking, spent=spent)
         return TurnRules(
             turn=wished.budget.over(found.budget.turn),
             session=found.budget.session,

@@ -48,7 +48,8 @@ def run_tool(tool: str, **arguments: Any) -> RunTool:
 def test_an_unknown_tool_is_refused_with_the_names_of_those_there_are(tmp_path: Path) -> None:
     said = Bench(tmp_path).error("grep", pattern="x")
     assert said == (
-        "there is no tool 'grep'; the tools are: read, ls, search, write, edit, rename, delete"
+        "there is no tool 'grep'; "
+        "the tools are: read, ls, search, write, edit, rename, delete, ask_user"
     )
 
 
