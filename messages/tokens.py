@@ -26,11 +26,13 @@ QueueItemId = NewType("QueueItemId", str)
 EntryId = NewType("EntryId", str)
 """Names one entry of a transcript."""
 
-Role = Literal["session", "turn", "compaction", "approval", "settings", "handoff", "index_writer"]
+Role = Literal[
+    "session", "turn", "compaction", "approval", "settings", "handoff", "index_writer", "installer"
+]
 """Which owner: the first four are of one seat, the others are of the host."""
 
 SEAT_ROLES: tuple[Role, ...] = ("session", "turn", "compaction", "approval")
-HOST_ROLES: tuple[Role, ...] = ("settings", "handoff", "index_writer")
+HOST_ROLES: tuple[Role, ...] = ("settings", "handoff", "index_writer", "installer")
 
 
 class SessionToken(msgspec.Struct, frozen=True, kw_only=True):

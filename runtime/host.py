@@ -25,6 +25,7 @@ from tenure.runtime.doors.tools.door import AnyTool
 from tenure.runtime.errors import BadRoot, HostClosed
 from tenure.runtime.events import Subscription
 from tenure.runtime.host_index import HostIndex
+from tenure.runtime.host_plugins import HostPlugins
 from tenure.runtime.host_settings import HostSettings
 from tenure.runtime.host_sync import SyncHost
 from tenure.runtime.observer import Observer
@@ -310,6 +311,11 @@ class Host:
         index = self.index
         index.view = ViewName(name)
         return index
+
+    @property
+    def plugins(self) -> HostPlugins:
+        """The packages of the root: skills and MCP servers."""
+        return HostPlugins(self.ask)
 
     def events(self, after: int | None = None) -> AsyncIterator[Published]:
         """All events of the host from this call on, or those after a sequence number and on.

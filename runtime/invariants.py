@@ -17,6 +17,7 @@ from importlib.resources import files
 import msgspec
 
 from tenure.runtime.invariants_index import OF_THE_INDEX
+from tenure.runtime.invariants_install import INSTALL
 from tenure.runtime.mutations import MUTATIONS, Mutation
 
 __all__ = ["INVARIANTS", "MUTATIONS", "Invariant", "Mutation"]
@@ -393,4 +394,5 @@ INVARIANTS: tuple[Invariant, ...] = (
         ),
     ),
     *(_invariant(id=id, owner=owner, text=text) for id, owner, text in OF_THE_INDEX),
+    *(_invariant(id=id, owner="InstallerActor", text=text) for id, text in INSTALL.items()),
 )

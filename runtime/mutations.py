@@ -357,4 +357,32 @@ MUTATIONS: tuple[Mutation, ...] = (
         before='raise LeaseLost(f"the lease store is not available: {refused}") from None',
         after="held = bool(refused)",
     ),
+    Mutation(
+        invariant="INSTALL-1",
+        name="the seal is written in the order of its name",
+        file="runtime/doors/packages/changing.py",
+        before="last=(MANIFEST, SEAL)",
+        after="last=()",
+    ),
+    Mutation(
+        invariant="INSTALL-5",
+        name="a prune forgets the choices of a package whose copy is kept",
+        file="runtime/doors/packages/sweeping.py",
+        before="return frozenset(names | kept | aside)",
+        after="return frozenset(names)",
+    ),
+    Mutation(
+        invariant="INSTALL-6",
+        name="whoever asks while a load runs begins another",
+        file="actors/installer.py",
+        before="reload=Loading(askers=(*askers, asker))))",
+        after="reload=Loading(askers=(*askers, asker)))).do(LoadPackages())",
+    ),
+    Mutation(
+        invariant="INSTALL-6",
+        name="a load that failed keeps its place",
+        file="actors/installer.py",
+        before="            return on_loaded(state, InstallFailed(",
+        after="            return Step(state).answer(taken.asker, InstallFailed(",
+    ),
 )

@@ -10,6 +10,7 @@ from tenure.actors.approval import ApprovalActor
 from tenure.actors.compaction import CompactionActor
 from tenure.actors.handoff import HandoffActor
 from tenure.actors.index_writer import IndexWriterActor
+from tenure.actors.installer import InstallerActor
 from tenure.actors.session import SessionActor
 from tenure.actors.settings import SettingsActor
 from tenure.actors.turn import TurnActor
@@ -48,6 +49,13 @@ from tenure.messages.index_effects import (
     SweepIndex,
 )
 from tenure.messages.index_work import IndexRunId, RunFailed
+from tenure.messages.install_effects import (
+    ChangePackages,
+    CheckPackages,
+    FetchPackage,
+    FindPackageSource,
+    LoadPackages,
+)
 from tenure.messages.limits import ReadSpending, Spent, TurnRules
 from tenure.messages.models import Model
 from tenure.messages.questions import AnswerTool, PutToUser
@@ -88,6 +96,8 @@ from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.models.door import Models
+from tenure.runtime.doors.packages.door import PackagesDoor
+from tenure.runtime.doors.packages.skill_tool import ReadSkill, with_skills
 from tenure.runtime.doors.pause import Pause
 from tenure.runtime.doors.search.wiring import IndexDoors, IndexWishes, open_index
 from tenure.runtime.doors.settings_file import SettingsFile
@@ -103,6 +113,7 @@ from tenure.runtime.routes import (
     compaction,
     handoff,
     index_writer,
+    installer,
     session,
     settings,
     turn,
@@ -118,6 +129,7 @@ _ROUTES: Mapping[Role, ModuleType] = {
     "settings": settings,
     "handoff": handoff,
     "index_writer": index_writer,
+    "installer": installer,
 }
 
 TAKEN_BY: Mapping[type[Command], Role] = {
@@ -195,6 +207,7 @@ class Doors:
     summaries: Summaries
     settings: SettingsFile
     vault: Vault
+    packages: PackagesDoor
     approver: Approver
     pause: Pause
     index: IndexDoors
@@ -216,7 +229,8 @@ class Wishes:
 def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors:
     claims = Claims(leaves, host_id)
     transcripts = Transcripts(leaves, root, claims, host_id)
-    tools = Tools(leaves, root, wishes.tools)
+    packages = PackagesDoor(leaves, root, claims)
+    tools = Tools(leaves, root, wishes.tools, unlisted=(ReadSkill(packages.loader),))
     default = "librarian" if wishes.model is None else wishes.model
     models = Models(leaves, transcripts, tools, default, wishes.base_url)
     settings = SettingsFile(leaves, root, claims, wishes.settings or {})
@@ -230,6 +244,7 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
         summaries=Summaries(leaves, transcripts, models),
         settings=settings,
         vault=Vault(leaves, root, claims),
+        packages=packages,
         approver=Approver(wishes.approve, wishes.reply),
         pause=Pause(leaves.clock),
         index=open_index(leaves, root, claims, settings, wishes.index),
@@ -253,6 +268,7 @@ class WithSettings:
         prepared = await doors.models.prepare(effect, context)
         if not isinstance(prepared, TurnPrepared):
             return prepared
+        prepared = with_skills(prepared, await doors.packages.load(LoadPackages(), context))
         prepared = replace(prepared, rules=self._rules(effect, found))
         rules = CompactionRules() if found is None else found.compaction
         if not rules.enabled:
@@ -344,6 +360,11 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         UseVault: doors.vault.use,
         DeliverBrief: doors.vault.deliver,
         SummariseBrief: doors.vault.summarise,
+        FindPackageSource: doors.packages.find_source,
+        FetchPackage: doors.packages.fetch,
+        ChangePackages: doors.packages.change,
+        LoadPackages: doors.packages.load,
+        CheckPackages: doors.packages.check,
         **_handlers_of_the_index(doors),
     }
 
@@ -353,6 +374,7 @@ def host_owners(doors: Doors) -> tuple[OwnerSpec, ...]:
     return (
         OwnerSpec(role="settings", owner=SettingsActor),
         OwnerSpec(role="handoff", owner=HandoffActor),
+        OwnerSpec(role="installer", owner=InstallerActor),
         OwnerSpec(role="index_writer", owner=IndexWriterActor, let_go=doors.index.writer.let_go),
     )
 

@@ -65,6 +65,7 @@ WORLD = {
     "uuid",
 }
 PURE = {
+    "io.BytesIO",
     "datetime.UTC",
     "datetime.date",
     "datetime.datetime",

@@ -44,12 +44,19 @@ class Tools:
         root: the workspace; an absolute path.
         extra: the embedder's own.  One with the name of a workspace tool takes
             its place.
+        unlisted: tools that a turn is offered only where they have something to give.
 
     Raises:
         ValueError: two of `extra` have one name.
     """
 
-    def __init__(self, leaves: Leaves, root: str, extra: tuple[AnyTool, ...] = ()) -> None:
+    def __init__(
+        self,
+        leaves: Leaves,
+        root: str,
+        extra: tuple[AnyTool, ...] = (),
+        unlisted: tuple[AnyTool, ...] = (),
+    ) -> None:
         self._workers = leaves.workers
         files, entropy = leaves.files, leaves.entropy
         own: tuple[AnyTool, ...] = (
@@ -63,7 +70,9 @@ class Tools:
             AskUserTool(),
         )
         self.asking = Asking()
-        self._tools = {tool.spec.name: tool for tool in own}
+        self._tools = {tool.spec.name: tool for tool in (*own, *unlisted)}
+        self._unlisted = frozenset(tool.spec.name for tool in unlisted)
+        self._unlisted -= {tool.spec.name for tool in extra}
         self._own = frozenset(self._tools) - {tool.spec.name for tool in extra}
         self._tools |= {tool.spec.name: tool for tool in extra}
         names = [tool.spec.name for tool in extra]
@@ -73,7 +82,7 @@ class Tools:
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is offered."""
-        return tuple(tool.spec for tool in self._tools.values())
+        return tuple(tool.spec for name, tool in self._tools.items() if name not in self._unlisted)
 
     async def run(self, effect: RunTool, context: Context) -> Outcome:
         """Run one call.
@@ -128,9 +137,8 @@ class Tools:
     def _found(self, call: ToolCall) -> AnyTool:
         tool = self._tools.get(call.tool)
         if tool is None:
-            raise ToolRefused(
-                f"there is no tool {call.tool!r}; the tools are: {', '.join(self._tools)}"
-            )
+            names = ", ".join(spec.name for spec in self.specs())
+            raise ToolRefused(f"there is no tool {call.tool!r}; the tools are: {names}")
         if INVALID_JSON in call.arguments:
             raw = str(call.arguments[INVALID_JSON])
             raise ToolRefused(

@@ -1,0 +1,1 @@
+"""The packages door: fetches, checks, places, sweeps and reads packages; see door.py."""
