@@ -300,6 +300,7 @@ class Host:
         return HostIndex(
             self.ask,
             running.bus.subscribe,
+            running.listen,
             running.leaves,
             running.root,
             running.doors.index.readers,

@@ -60,6 +60,7 @@ class HostIndex:
         self,
         ask: AskHost,
         subscribe: Callable[[], Subscription],
+        listen: Callable[[], Awaitable[None]],
         leaves: Leaves,
         root: str,
         readers: Searching,
@@ -67,6 +68,7 @@ class HostIndex:
     ) -> None:
         self._ask = ask
         self._subscribe = subscribe
+        self._listen = listen
         self._leaves = leaves
         self._root = root
         self._readers = readers
@@ -106,6 +108,7 @@ class HostIndex:
         command = StartIndex(
             view=self.view, scope=scope or Everything(), consent=consent, large=large
         )
+        await self._listen()  # another process may want to cancel it
         return await self._asked(self._ask(command), IndexStarted)
 
     async def build(

@@ -92,6 +92,11 @@ class Running:
             return OwnerStopped(begun=False, reason="the host is closing")
         return await self.bus.ask(address_of(seat, role), command)
 
+    async def listen(self) -> None:
+        """Have other processes reach this host, where it has a socket at all."""
+        if self.local is not None:
+            await self.local.open()
+
     def hello(self) -> Hello:
         """What a client of the local socket is told first."""
         return Hello(
@@ -165,8 +170,7 @@ class Running:
 
     async def _open_seat(self, name: str, opening: Command, ask_host: AskHost) -> Seat:
         async with self._alone(name):
-            if self.local is not None:
-                await self.local.open()
+            await self.listen()
             await self._forget_lost(name)
             if self._draining:
                 raise HostClosed("the host is closing")

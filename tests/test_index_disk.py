@@ -275,6 +275,29 @@ def test_damaged_target_is_served_from_its_backup_and_built_from_it():
         assert x.found(host, "awake")[0] == "dogs.md"
 
 
+@pytest.mark.witness("INDEX-4")
+@pytest.mark.parametrize("how", ["cut short", "altered"])
+def test_generation_with_a_damaged_segment_gives_way_to_the_one_before(how):
+    with indexed() as x:
+        host = x.host()
+        x.build(host)
+        first = set(x.names())
+        x.write("dogs.md", "# Dogs\n\nAwake.\n")
+        x.build(host)
+        name = next(name for name in x.names() if name.endswith(".seg") and name not in first)
+        data = x.read(name)
+        at = data.index(b"SQLite") + 40
+        altered = data[:at] + b"?" + data[at + 1 :]
+        x.spoil(name, data[:-2] if how == "cut short" else altered)
+        results = x.do(host, x.index(x.host("b")).search("puppy sleeps"))
+        assert (results.generation, results.hits[0].path) == (1, "dogs.md")
+        assert results.notes
+        if how == "cut short":
+            assert status(x, host).index.generation == 1
+        complete(x.build(host))
+        assert x.found(host, "awake")[0] == "dogs.md"
+
+
 @pytest.mark.witness("INDEX-3")
 def test_target_and_backup_that_are_both_damaged_are_set_aside_and_built_anew():
     with indexed() as x:

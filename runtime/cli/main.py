@@ -32,6 +32,7 @@ COMMANDS = {
     "deny": "tenure.runtime.cli.remote:deny",
     "questions": "tenure.runtime.cli.questions:questions",
     "answer": "tenure.runtime.cli.questions:answer",
+    "index": "tenure.runtime.cli.index",
     "trace": "tenure.runtime.cli.trace",
     "replay": "tenure.runtime.cli.replay",
     "invariants": "tenure.runtime.cli.invariants",

@@ -13,7 +13,13 @@ from tenure.runtime.doors.files import Files, FileStat
 from tenure.runtime.doors.search.base import read_documents
 from tenure.runtime.doors.search.generation import LOOKS_MAX, generation_on_disk
 from tenure.runtime.doors.search.keyword import KeywordIndex
-from tenure.runtime.doors.search.layout import Document, IndexLayout, Manifest
+from tenure.runtime.doors.search.layout import (
+    Document,
+    IndexLayout,
+    Manifest,
+    complete,
+    read_manifest,
+)
 from tenure.runtime.doors.search.names import NameIndex
 from tenure.runtime.doors.search.querying import Query
 from tenure.runtime.doors.search.segments import OpenSegment, SegmentDamaged
@@ -159,10 +165,21 @@ class Generations:
                 continue  # a later generation is there, and this one was swept
             except (SegmentDamaged, ValueError) as damaged:
                 why = f"{damaged}; run `tenure index build`"
-                break
+                return self._open_backup(found.manifest, why)
             except OSError as refused:
                 why = refused.strerror or str(refused)
                 break
+        raise IndexAbsent(why)
+
+    def _open_backup(self, damaged: Manifest, why: str) -> Generation:
+        """The generation before one that turned out to be damaged."""
+        files, layout = self._files, self.layout
+        try:
+            backup = complete(files, layout, read_manifest(files, layout.backup))
+            if isinstance(backup, Manifest) and backup != damaged:
+                return Generation(files, layout, backup, f"{why}; this is the one before")
+        except (SegmentDamaged, ValueError, OSError):
+            pass  # the first damage is the one to tell
         raise IndexAbsent(why)
 
     def _manifest_mark(self) -> FileStat | None:
