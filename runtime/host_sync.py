@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
 
     from tenure.messages.compaction import Compacted, CompactionQueued, Uncompacted
+    from tenure.messages.queue import QueueItem
+    from tenure.messages.turn import TurnAccepted, TurnQueued
     from tenure.runtime.doors.transcripts import SessionSummary
     from tenure.runtime.host import Host
     from tenure.runtime.seat import Seat
@@ -103,7 +105,29 @@ class SyncSeat:
 
     def prompt(self, text: str, *, model: str = "") -> Iterator[Event]:
         """Start a turn and give its events; the last is `TurnEnded`.  See `Seat.prompt`."""
-        events = self._seat.prompt(text, model=model)
+        return self._events(self._seat.prompt(text, model=model))
+
+    def redirect(self, text: str, *, model: str = "") -> Iterator[Event]:
+        """See `Seat.redirect`."""
+        return self._events(self._seat.redirect(text, model=model))
+
+    def resume(self, *, model: str = "") -> Iterator[Event]:
+        """See `Seat.resume`."""
+        return self._events(self._seat.resume(model=model))
+
+    def steer(self, text: str) -> "TurnQueued | TurnAccepted":
+        """See `Seat.steer`."""
+        return self._running().call(self._seat.steer, text)
+
+    def follow_up(self, text: str) -> "TurnQueued | TurnAccepted":
+        """See `Seat.follow_up`."""
+        return self._running().call(self._seat.follow_up, text)
+
+    def queue(self) -> "tuple[QueueItem, ...]":
+        """What waits; change it with `ask`.  See `SeatQueue.ls`."""
+        return self._running().call(self._seat.queue.ls)
+
+    def _events(self, events: AsyncIterator[Event]) -> Iterator[Event]:
         try:
             while True:
                 try:

@@ -25,6 +25,7 @@ from tenure.messages.approval import (
 )
 from tenure.messages.base import Command, Event, Refusal, Reply
 from tenure.messages.bus import DeadlinePassed, EventsMissed, OwnerStopped, Published
+from tenure.messages.queue import RedirectTurn, ResumeTurn
 from tenure.messages.remote import LINE_TO_HOST_BYTES_MAX, BadRequest, Hello
 from tenure.messages.session import GetSession, SessionView
 from tenure.messages.tokens import RequestId, SessionId
@@ -39,6 +40,7 @@ from tenure.runtime.lines import (
     line_of,
     message_of,
 )
+from tenure.runtime.seat_queue import SeatQueue
 
 LATE_S = 5.0
 """A host answers when an ask's deadline has passed; this much later nobody waits any more."""
@@ -166,6 +168,18 @@ class RemoteHost:
     async def answer(self, request_id: RequestId, choice: Choice, seat: str) -> Reply:
         """Answer a request: `Applied`, or `Superseded` or `Expired` where it is over."""
         return await self.ask(AnswerApproval(request_id=request_id, choice=choice), seat)
+
+    def queue(self, seat: str) -> SeatQueue:
+        """What waits in a seat of the host, and what is said to its running turn."""
+        return SeatQueue(lambda command: self.ask(command, seat))
+
+    async def redirect(self, text: str, seat: str) -> Reply:
+        """Stop the running turn and start with this prompt: `TurnQueued` or `TurnAccepted`."""
+        return await self.ask(RedirectTurn(text=text), seat)
+
+    async def resume(self, seat: str) -> Reply:
+        """Go on with an interrupted turn: `TurnAccepted`, or `NothingToResume`."""
+        return await self.ask(ResumeTurn(), seat)
 
     async def seat_of(self, session_id: SessionId) -> str | None:
         """The seat that has this session now; None where none has."""

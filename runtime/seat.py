@@ -1,5 +1,6 @@
 """A seat: one conversation place of a host."""
 
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Literal, Protocol
 
@@ -27,6 +28,7 @@ from tenure.messages.questions import (
     QuestionRequest,
     QuestionsOpen,
 )
+from tenure.messages.queue import RedirectTurn, ResumeTurn
 from tenure.messages.session import (
     CancelTurn,
     GetSession,
@@ -59,7 +61,9 @@ from tenure.messages.turn import (
 from tenure.runtime.bus import Bus
 from tenure.runtime.errors import HostClosed
 from tenure.runtime.events import Subscription
+from tenure.runtime.seat_queue import SeatQueue
 from tenure.runtime.seat_sessions import SessionCommands, refused
+from tenure.runtime.seat_steering import SteeringCommands
 
 NO_BUDGET = Budget()
 IDLE_MAY_FOLLOW = (TurnEnded, OwnerLost, OwnerRestarted, EventsMissed)
@@ -71,7 +75,7 @@ class AskHost(Protocol):
     def __call__(self, command: Command, seat: str = "") -> Awaitable[Reply]: ...
 
 
-class Seat(SessionCommands):
+class Seat(SessionCommands, SteeringCommands):
     """One active session, one turn at a time.  Made by `Host.seat`."""
 
     def __init__(self, name: str, ask_host: AskHost, bus: Bus) -> None:
@@ -80,6 +84,8 @@ class Seat(SessionCommands):
         self._bus = bus
         self.closing = False
         """Set by the host when it begins to close the seat."""
+        self.queue = SeatQueue(self.ask)
+        """What waits in this seat."""
         self._token: SessionToken | None = None
         self._end_follow = bus.stream.follow(name, self._seen)
 
@@ -96,7 +102,7 @@ class Seat(SessionCommands):
 
     # --- turns -------------------------------------------------------------------------------
 
-    async def prompt(
+    def prompt(
         self,
         text: str,
         *,
@@ -133,6 +139,12 @@ class Seat(SessionCommands):
             when_busy=when_busy,
             idempotency_key=idempotency_key,
         )
+        return self._turn(command, idempotency_key)
+
+    async def _turn(
+        self, command: StartTurn | RedirectTurn | ResumeTurn, idempotency_key: str
+    ) -> AsyncIterator[Event]:
+        """Start what the command wants and give its events."""
         subscription = self._bus.subscribe(seat=self.name)
         try:
             reply = await self.ask(command)
@@ -185,6 +197,25 @@ class Seat(SessionCommands):
                 async for published in subscription:
                     if isinstance(published.event, IDLE_MAY_FOLLOW):
                         break
+                else:
+                    return
+        finally:
+            subscription.close()
+
+    def until_idle(self) -> AsyncIterator[Event]:
+        """The events of this seat from this call on, until no turn runs and none waits."""
+        subscription = self._bus.subscribe(seat=self.name)
+        events = self._read_until_idle(subscription)
+        # An iterator that nobody ever reads runs no `finally` of its own.
+        weakref.finalize(events, subscription.close).atexit = False
+        return events
+
+    async def _read_until_idle(self, subscription: Subscription) -> AsyncIterator[Event]:
+        try:
+            while subscription.waiting or not await self._is_idle() or subscription.waiting:
+                async for published in subscription:
+                    yield published.event
+                    break
                 else:
                     return
         finally:

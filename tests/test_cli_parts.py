@@ -261,11 +261,33 @@ def test_a_line_typed_ahead_of_a_question_is_no_answer_to_it() -> None:
     with_lines(check)
 
 
+async def quiet(line: str) -> None:
+    """Nothing is said to the turn."""
+
+
+@pytest.mark.real
+def test_what_is_said_to_the_turn_reaches_it_past_the_lines_that_wait() -> None:
+    async def check(lines: ChatLines, writing: int) -> None:
+        said: list[str] = []
+        heard = asyncio.Event()
+
+        async def say(line: str) -> None:
+            said.append(line)
+            heard.set()
+
+        with lines.running(lambda: None, say):
+            os.write(writing, b"later\n/steer look there\n")
+            await heard.wait()
+        assert (said, await lines.next()) == (["/steer look there"], "later")
+
+    with_lines(check)
+
+
 @pytest.mark.real
 def test_stop_reaches_the_running_turn_past_the_lines_that_wait() -> None:
     async def check(lines: ChatLines, writing: int) -> None:
         stopped = asyncio.Event()
-        with lines.stopping(stopped.set):
+        with lines.running(stopped.set, quiet):
             os.write(writing, b"next prompt\n/stop\n")
             await stopped.wait()
         os.write(writing, b"/stop\n")

@@ -2,13 +2,15 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from tenure.messages.limits import Overrides
 from tenure.runtime.cli.approving import Desk, Person, decide_with, decline
 from tenure.runtime.cli.chat_limits import HELP as LIMITS_HELP
 from tenure.runtime.cli.chat_limits import NextPrompt, show_usage
+from tenure.runtime.cli.chat_queue import HELP as QUEUE_HELP
+from tenure.runtime.cli.chat_queue import LIVE, live_command, queue_command
 from tenure.runtime.cli.chat_sessions import HELP as SESSIONS_HELP
 from tenure.runtime.cli.chat_sessions import session_command
 from tenure.runtime.cli.compacting import compact, uncompact
@@ -35,6 +37,7 @@ HELP = f"""\
 {LIMITS_HELP}
 /sessions     list the sessions
 {SESSIONS_HELP}
+{QUEUE_HELP}
 /help         show this
 /quit         leave (as does the end of the input)
 
@@ -70,8 +73,9 @@ async def chat(conversation: Conversation, interrupts: Interrupts) -> int:
 class ChatLines:
     """The lines of the input, each to whom it is for.
 
-    An open question takes the next line that comes; `/stop` goes to the running
-    turn at once; everything else waits until the chat asks for it.
+    An open question takes the next line that comes; `/stop`, and what is said to
+    the running turn or to its queue, is done at once; everything else waits until
+    the chat asks for it.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -79,6 +83,7 @@ class ChatLines:
         self._waiting: asyncio.Queue[str | None] = asyncio.Queue(LINES_WAITING_MAX)
         self._answer: asyncio.Future[str | None] | None = None
         self._stop: Callable[[], None] | None = None
+        self._say: Callable[[str], Awaitable[None]] = _nothing
         self._ended = False
 
     async def read(self) -> None:
@@ -88,6 +93,8 @@ class ChatLines:
                 self._answer.set_result(line)
             elif self._stop is not None and line.strip() == "/stop":
                 self._stop()
+            elif self._stop is not None and line.partition(" ")[0].strip() in LIVE:
+                await self._say(line)
             else:
                 await self._waiting.put(line)
         self._ended = True
@@ -110,13 +117,19 @@ class ChatLines:
             self._answer = None
 
     @contextmanager
-    def stopping(self, stop: Callable[[], None]) -> Iterator[None]:
-        """While a turn runs: what `/stop` does."""
-        self._stop = stop
+    def running(
+        self, stop: Callable[[], None], say: Callable[[str], Awaitable[None]]
+    ) -> Iterator[None]:
+        """While a turn runs: what `/stop` does, and what is done with a line for the turn."""
+        self._stop, self._say = stop, say
         try:
             yield
         finally:
             self._stop = None
+
+
+async def _nothing(line: str) -> None:
+    """No turn runs."""
 
 
 class Chat:
@@ -156,12 +169,29 @@ class Chat:
         said = self._next
         turn = PromptedTurn(self._seat, self._screen, self._desk, said.overrides, said.model)
         self._interrupts.first(turn.stop)
-        with self._lines.stopping(turn.stop):
+        rest = self._seat.until_idle()
+        with self._lines.running(turn.stop, self._say):
             try:
                 await turn.run(text)
                 self._next.used()
+                await turn.follow_rest(rest)
             except Refused as refused:
                 self._screen.refusal(refused.reply)
+
+    async def _say(self, line: str) -> None:
+        await live_command(line, self._seat, self._screen)
+
+    async def _go_on(self, word: str) -> None:
+        """An interrupted turn, or what is held.  Raises `Refused`."""
+        turn = PromptedTurn(self._seat, self._screen, self._desk, self._next.overrides)
+        self._interrupts.first(turn.stop)
+        rest = self._seat.until_idle()
+        with self._lines.running(turn.stop, self._say):
+            if word == "/release":
+                await turn.release()
+            else:
+                await turn.resume()
+                await turn.follow_rest(rest)
 
     async def _command(self, line: str) -> None:
         word, _, rest = line.strip().partition(" ")
@@ -181,6 +211,10 @@ class Chat:
                     await uncompact(self._seat, self._screen)
                 case "/usage", "":
                     await show_usage(self._seat, self._screen)
+                case "/resume" | "/release", "":
+                    await self._go_on(word)
+                case "/redirect", text if text:
+                    await self._turn(text)
                 case "/stop", "":
                     self._screen.note("no turn runs")
                 case "/open", "":
@@ -193,6 +227,8 @@ class Chat:
                         self._screen.note(told)
                         return
                     at = (self._host, self._seat, self._screen)
+                    if await queue_command(word, text, self._seat, self._screen):
+                        return
                     if not await session_command(word, text, *at):
                         self._screen.note(f"{line.strip()!r} is no command; /help lists them")
         except Refused as refused:

@@ -102,3 +102,8 @@ async def tell_opening(host: Host, seat: Seat, screen: Screen) -> None:
     screen.note(f"session {session.token.session_id}")
     if session.damage.count:
         screen.note(damage_note(session.damage, session.path))
+    if session.interrupted is not None:
+        screen.note("its last turn was interrupted; `tenure resume`, or /resume, goes on with it")
+    held = sum(item.standing == "held" for item in await seat.queue.ls())
+    if held:
+        screen.note(f"{held} prompts are held; `tenure queue ls`, or /queue, shows them")

@@ -1,8 +1,9 @@
 """One turn as the command line runs it: printed, approved, and stopped by Ctrl-C."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
-from tenure.messages.base import Refusal
+from tenure.messages.base import Event, Refusal
 from tenure.messages.limits import Overrides
 from tenure.messages.tokens import TurnId
 from tenure.messages.turn import TurnEnded, TurnNotRunning
@@ -36,13 +37,60 @@ class PromptedTurn:
         Raises:
             Refused: the turn was not started.
         """
-        try:
-            async for event in self._seat.prompt(
+        return await self._follow(
+            self._seat.prompt(
                 text,
                 model=self._model,
                 thinking=self._overrides.thinking,
                 budget=self._overrides.budget,
-            ):
+            )
+        )
+
+    async def resume(self) -> TurnEnded:
+        """Go on with an interrupted turn, to its end.
+
+        Raises:
+            Refused: none was interrupted, or it was not started.
+        """
+        return await self._follow(self._seat.resume(model=self._model))
+
+    async def redirect(self, text: str) -> TurnEnded:
+        """Stop whatever runs, and go on with this prompt, to its end."""
+        return await self._follow(self._seat.redirect(text, model=self._model))
+
+    async def release(self) -> None:
+        """Start what is held, and show it until nothing runs and nothing is due.
+
+        Raises:
+            Refused: nothing was started.
+        """
+        rest = self._seat.until_idle()
+        await self._seat.queue.release()
+        await self.follow_rest(rest)
+
+    async def follow_rest(self, events: AsyncIterator[Event]) -> None:
+        """Show the turns that come behind this one: what waited, and what was said instead.
+
+        Args:
+            events: those of the seat since before this turn, until it is idle.
+        """
+        own = self._turn_id
+        try:
+            async for event in events:
+                turn_id = getattr(event, "turn_id", None)
+                if turn_id is not None and turn_id == own:
+                    continue
+                self._turn_id = turn_id or self._turn_id
+                self._screen.event(event)
+                await self._desk.see(event)
+        finally:
+            await self._desk.close()
+            if self._stopping is not None:
+                await self._stopping
+
+    async def _follow(self, events: AsyncIterator[Event]) -> TurnEnded:
+        try:
+            async for event in events:
                 turn_id = getattr(event, "turn_id", None)
                 if turn_id is not None:
                     self._turn_id = turn_id

@@ -1,13 +1,25 @@
 """TURN-2, -3, -9: a stop hits the turn that it names, and its queue comes back."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
 
 from tenure.messages.approval import CallStopped
-from tenure.messages.base import Command, Message, Reply
+from tenure.messages.base import Command, Event, Message, Reply
 from tenure.messages.bus import Answered, OwnerStarted
-from tenure.messages.session import SessionChanged
+from tenure.messages.queue import (
+    DELIVERED_KEY,
+    Cancel,
+    ChangeQueue,
+    PromptCancelled,
+    PromptDelivered,
+    PromptEdited,
+    PromptReleased,
+    PromptReturned,
+    PromptSuspended,
+)
+from tenure.messages.session import AppendEntries, SessionChanged
 from tenure.messages.turn import (
     DrainTurn,
     RunTurn,
@@ -20,7 +32,7 @@ from tenure.messages.turn import (
     TurnStopping,
 )
 from tenure.messages.turn_effects import PrepareTurn
-from tenure.runtime.step import AskId, Forward, Step, Taken
+from tenure.runtime.step import Ask, AskId, Forward, Step, Taken
 from tenure.runtime.testing.checkers.base import Checker, Over, Recent, address_at, role_of
 
 Place = tuple[str, str]
@@ -34,7 +46,14 @@ class _Seat(msgspec.Struct):
 
     running: str = ""
     preparing: str = ""
-    queue: list[tuple[str, str]] = []
+    queue: list[tuple[str, str, str]] = []
+    """Turn, text and item of what is due."""
+    leaving: dict[str, str] = {}
+    """Text by item of what is being delivered or taken out: it may come back, or not."""
+    held: dict[str, str] = {}
+    """Text by item of what waits until it is released."""
+    redirects: set[str] = set()
+    """Items that take the place of a running turn."""
     may_end: dict[str, set[str]] = {}
     """Turn to the causes that were sent for it."""
     dropped: set[str] = set()
@@ -80,7 +99,9 @@ class Stops(Checker):
                 self._answered(host, seat, stop, reply)
             start = seat.starts.pop(asker, None)
             if isinstance(reply, TurnQueued) and start is not None:
-                seat.queue.append((start.turn_id, start.text))
+                seat.queue.append((start.turn_id, start.text, reply.item_id))
+                if reply.delivery == "redirect":
+                    seat.redirects.add(reply.item_id)
         for event in step.events:
             match event:
                 case TurnStarted(turn_id=turn_id):
@@ -89,11 +110,46 @@ class Stops(Checker):
                 case TurnEnded():
                     self._ended(host, owner, seat, event)
                 case _:
-                    pass
+                    self._waits(seat, event)
+        for mail in step.mail:
+            if isinstance(mail, Ask) and isinstance(mail.message, AppendEntries):
+                key = mail.message.idempotency_key
+                if key.startswith(DELIVERED_KEY):
+                    self._leaves(seat, key[len(DELIVERED_KEY) :])
         for effect in step.effects:
             if isinstance(effect, PrepareTurn):
                 self._begins(owner, seat, effect.turn_id)
                 seat.preparing, seat.drained = effect.turn_id, ""
+
+    def _waits(self, seat: _Seat, event: Event) -> None:
+        """How the queue changed, as it says itself."""
+        match event:
+            case PromptEdited(item_id=item, text=text):
+                seat.queue = [
+                    (turn, text if each == item else old, each) for turn, old, each in seat.queue
+                ]
+                if item in seat.held:
+                    seat.held[item] = text
+            case PromptDelivered(item_id=item) | PromptReturned(item_id=item):
+                self._waits_no_more(seat, item)
+            case PromptCancelled(item_id=item):
+                self._waits_no_more(seat, item)
+            case PromptSuspended(item_id=item, text=text):
+                self._waits_no_more(seat, item)
+                seat.held[item] = text
+            case PromptReleased(item_id=item):
+                seat.queue.append(("", seat.held.pop(item, ""), item))
+            case _:
+                pass
+
+    def _leaves(self, seat: _Seat, item: str) -> None:
+        seat.leaving.update({each: text for _, text, each in seat.queue if each == item})
+        seat.queue = [each for each in seat.queue if each[2] != item]
+
+    def _waits_no_more(self, seat: _Seat, item: str) -> None:
+        seat.leaving.pop(item, None)
+        seat.queue = [each for each in seat.queue if each[2] != item]
+        seat.held.pop(item, None)
 
     def raised(self, host: str, owner: str, message: Message, error: Exception) -> None:
         self._seats.pop((host, owner), None)
@@ -108,7 +164,7 @@ class Stops(Checker):
                     seat.stops[taken.asker] = message
             case DrainTurn(cause=cause):
                 seat.drained = cause
-                waiting = [turn for turn, _ in seat.queue]
+                waiting = [turn for turn, _, _ in seat.queue]
                 waiting += [start.turn_id for start in seat.starts.values()]
                 for turn in (seat.running, seat.preparing, *waiting):
                     seat.may_end.setdefault(turn, set()).add(cause)
@@ -117,8 +173,13 @@ class Stops(Checker):
                     seat.starts[taken.asker] = message
                 if seat.drained:
                     seat.may_end.setdefault(turn_id, set()).add(seat.drained)
+            case ChangeQueue(change=Cancel(item_id=item)):
+                for turn, _, each in seat.queue:
+                    if each == item:
+                        seat.may_end.setdefault(turn, set()).add("user")
+                self._leaves(seat, item)
             case Answered(reply=CallStopped()):
-                for turn in (seat.running, *(turn for turn, _ in seat.queue)):
+                for turn in (seat.running, *(turn for turn, _, _ in seat.queue)):
                     seat.may_end.setdefault(turn, set()).add("approval")
             case _:
                 pass
@@ -152,14 +213,17 @@ class Stops(Checker):
 
     def _stopping(self, seat: _Seat, turn: str, cause: str, reply: TurnStopping) -> None:
         seat.may_end.setdefault(turn, set()).add(cause)
-        queued = [each for each, _ in seat.queue]
+        queued = [each for each, _, _ in seat.queue]
         if turn in queued:
             return
         if turn not in (seat.running, seat.preparing):
             return
-        texts = tuple(text for _, text in seat.queue)
-        if reply.dropped != texts:
-            self.report("TURN-3", f"{turn} was stopped: {reply.dropped} came back, not {texts}")
+        missing = Counter(text for _, text, _ in seat.queue) - Counter(reply.dropped)
+        known = Counter(text for _, text, _ in seat.queue) + Counter(seat.leaving.values())
+        strange = Counter(reply.dropped) - known
+        if missing or strange:
+            what = f"{reply.dropped} came back, without {missing}, with {strange}"
+            self.report("TURN-3", f"{turn} was stopped: {what}")
         for each in queued:
             seat.may_end.setdefault(each, set()).add(cause)
             seat.dropped.add(each)
@@ -167,11 +231,14 @@ class Stops(Checker):
     def _begins(self, owner: str, seat: _Seat, turn: str) -> None:
         if turn in seat.dropped:
             self.report("TURN-3", f"{turn} was given back by a stop, and began in {owner}")
-        seat.queue = [each for each in seat.queue if each[0] != turn]
+        for item in [item for each, _, item in seat.queue if each == turn]:
+            self._leaves(seat, item)
 
     def _ended(self, host: str, owner: str, seat: _Seat, event: TurnEnded) -> None:
         turn = event.turn_id
         causes = seat.may_end.get(turn, set()) | OWN_CAUSES
+        if seat.redirects:
+            causes = causes | {"redirect"}
         if event.stop_reason == "stopped" and event.cause not in causes:
             elsewhere = self._sent.get((host, str(event.cause)), owner) != owner
             what = f"{turn} in {owner} was stopped ({event.cause}), and nobody stopped it there"

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from tenure.messages.base import Effect, Event, Message, Outcome
+from tenure.messages.queue import FollowUpTurn, RedirectTurn, SteerTurn
 from tenure.messages.session import SessionChanged, StartTurn
 from tenure.messages.tokens import SessionToken, TurnId
 from tenure.messages.turn import RunTurn, TurnEnded, TurnNotStarted, TurnStarted
@@ -102,7 +103,7 @@ class Starts(Checker):
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
         place = (host, seat_of(owner))
-        if isinstance(message, StartTurn):
+        if isinstance(message, StartTurn | SteerTurn | FollowUpTurn | RedirectTurn):
             self._wanted.setdefault((host, message.text[:200]), []).append(message.token)
         for event in step.events:
             if isinstance(event, SessionChanged):
