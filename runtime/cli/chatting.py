@@ -226,17 +226,20 @@ class Chat:
                     if told is not None:
                         self._screen.note(told)
                         return
-                    at = (self._host, self._seat, self._screen)
-                    if await queue_command(word, text, self._seat, self._screen):
-                        return
-                    if not await session_command(word, text, *at):
-                        self._screen.note(f"{line.strip()!r} is no command; /help lists them")
+                    await self._other(word, text, line)
         except Refused as refused:
             self._screen.refusal(refused.reply)
         except SaidNo as said:
             self._screen.refusal(said.no)
         except OSError as error:
             self._screen.note(f"{error.filename or word}: {error.strerror or error}")
+
+    async def _other(self, word: str, text: str, line: str) -> None:
+        at = (self._host, self._seat, self._screen)
+        if await queue_command(word, text, self._seat, self._screen):
+            return
+        if not await session_command(word, text, *at):
+            self._screen.note(f"{line.strip()!r} is no command; /help lists them")
 
     def _hint(self) -> None:
         self._screen.note("\nCtrl-C again, or /quit, leaves")

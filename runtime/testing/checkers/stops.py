@@ -111,15 +111,19 @@ class Stops(Checker):
                     self._ended(host, owner, seat, event)
                 case _:
                     self._waits(seat, event)
+        self._deliveries(seat, step)
+        for effect in step.effects:
+            if isinstance(effect, PrepareTurn):
+                self._begins(owner, seat, effect.turn_id)
+                seat.preparing, seat.drained = effect.turn_id, ""
+
+    def _deliveries(self, seat: _Seat, step: Step[Any]) -> None:
+        """What is on its way to the disk as a message waits no more, or comes back."""
         for mail in step.mail:
             if isinstance(mail, Ask) and isinstance(mail.message, AppendEntries):
                 key = mail.message.idempotency_key
                 if key.startswith(DELIVERED_KEY):
                     self._leaves(seat, key[len(DELIVERED_KEY) :])
-        for effect in step.effects:
-            if isinstance(effect, PrepareTurn):
-                self._begins(owner, seat, effect.turn_id)
-                seat.preparing, seat.drained = effect.turn_id, ""
 
     def _waits(self, seat: _Seat, event: Event) -> None:
         """How the queue changed, as it says itself."""
