@@ -22,10 +22,12 @@ from tenure.runtime.doors.approver import Approve, ReplyTo
 from tenure.runtime.doors.leaves import Leaves, system_leaves
 from tenure.runtime.doors.search.wiring import IndexWishes
 from tenure.runtime.doors.tools.door import AnyTool
-from tenure.runtime.errors import BadRoot, HostClosed
+from tenure.runtime.errors import HostClosed
 from tenure.runtime.events import Subscription
+from tenure.runtime.host_handoff import HostHandoff
 from tenure.runtime.host_index import HostIndex
 from tenure.runtime.host_plugins import HostPlugins
+from tenure.runtime.host_root import checked_root
 from tenure.runtime.host_settings import HostSettings
 from tenure.runtime.host_sync import SyncHost
 from tenure.runtime.observer import Observer
@@ -166,7 +168,7 @@ class Host:
         self._entered = True
         leaves = self._given_leaves or system_leaves()
         try:
-            root = await leaves.workers.run(_checked_root, leaves, self._root)
+            root = await leaves.workers.run(checked_root, leaves, self._root)
             trace = TraceFile(leaves, self._trace_path) if self._trace_path else None
             self._running = Running(
                 leaves, root, self._wishes, trace, self._observers, self._drain_max, self._socket
@@ -318,6 +320,11 @@ class Host:
         """The packages of the root: skills and MCP servers."""
         return HostPlugins(self.ask)
 
+    @property
+    def handoff(self) -> HostHandoff:
+        """Handoffs, checkpoints and briefs: what one session leaves to the next."""
+        return HostHandoff(self.ask)
+
     def events(self, after: int | None = None) -> AsyncIterator[Published]:
         """All events of the host from this call on, or those after a sequence number and on.
 
@@ -375,32 +382,6 @@ async def _read(subscription: Subscription) -> AsyncIterator[Published]:
             yield published
     finally:
         subscription.close()
-
-
-def _checked_root(leaves: Leaves, root: str) -> str:
-    """The root with its links followed.  Raises `BadRoot`."""
-    try:
-        real = leaves.files.real_path(root)
-        kind = leaves.files.stat(real).kind
-    except FileNotFoundError:
-        raise BadRoot(f"{root}: there is no such folder; make it, or name another") from None
-    except OSError as error:
-        raise _unreadable(root, error) from error
-    if kind != "folder":
-        raise BadRoot(f"{root}: this is a {kind}, not a folder; name a folder")
-    try:
-        home = leaves.files.stat(f"{real.rstrip('/')}/.tenure").kind
-    except FileNotFoundError:
-        return real  # made on the first write
-    except OSError as error:
-        raise _unreadable(root, error) from error
-    if home != "folder":
-        raise BadRoot(f"{root}: its .tenure is a {home}, not a folder; move it away")
-    return real
-
-
-def _unreadable(root: str, error: OSError) -> BadRoot:
-    return BadRoot(f"{root}: {error.strerror}; name a folder that you can read")
 
 
 __all__ = ["Host", "HostSettings", "Seat", "Sessions"]
