@@ -1,11 +1,18 @@
-"""The ApprovalActor's state: requests in their stages, and what was granted for a session."""
+"""The ApprovalActor's state: requests in their stages, grants for a session, and an undo."""
 
 from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from tenure.messages.approval import Allow, ApprovalRequest, Choice, DecideCall
+from tenure.messages.approval import Allow, ApprovalRequest, Choice, DecideCall, Ground, Via
+from tenure.messages.audit import AuditRecord
+from tenure.messages.checkpoints import (
+    FileRestore,
+    RunUndo,
+    UndoOutcome,
+    UndoRecord,
+)
 from tenure.messages.questions import QuestionRequest
 from tenure.messages.tokens import RequestId, SessionId
 from tenure.runtime.step import AskId, Step
@@ -13,7 +20,37 @@ from tenure.runtime.step import AskId, Step
 CLOSED_KEPT_MAX = 256
 """Requests that are over and still known by name, so that a late answer is `Superseded`."""
 
-# --- states ------------------------------------------------------------------------------
+# --- who allows it -----------------------------------------------------------------------
+
+
+class ByPolicy(msgspec.Struct, frozen=True):
+    """The policy alone lets it run."""
+
+    ground: Ground
+    rule: str
+
+
+class ByUser(msgspec.Struct, frozen=True):
+    """Somebody was asked, and allowed it."""
+
+    request: ApprovalRequest
+    choice: Allow
+    user: AskId | None
+    via: Via
+
+
+Consent = ByPolicy | ByUser
+
+# --- stages of a request -------------------------------------------------------------------
+
+
+class Resolving(msgspec.Struct, frozen=True):
+    """The links of its files are being followed."""
+
+    request_id: RequestId
+    call: DecideCall
+    asker: AskId | None
+    taken_ms: int
 
 
 class Looking(msgspec.Struct, frozen=True):
@@ -23,6 +60,7 @@ class Looking(msgspec.Struct, frozen=True):
     call: DecideCall
     asker: AskId | None
     taken_ms: int
+    paths: tuple[str, ...] = ()
 
 
 class Showing(msgspec.Struct, frozen=True):
@@ -32,6 +70,8 @@ class Showing(msgspec.Struct, frozen=True):
     call: DecideCall
     asker: AskId | None
     request: ApprovalRequest
+    paths: tuple[str, ...] = ()
+    expires_s: int = 0
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -41,17 +81,40 @@ class Open(msgspec.Struct, frozen=True):
     call: DecideCall
     asker: AskId | None
     request: ApprovalRequest
+    paths: tuple[str, ...] = ()
 
 
-class Confirming(msgspec.Struct, frozen=True):
-    """The user allowed it; does the policy still let it be allowed?"""
+class Keeping(msgspec.Struct, frozen=True):
+    """It is allowed; what its files hold is being made durable."""
 
     request_id: RequestId
     call: DecideCall
     asker: AskId | None
-    request: ApprovalRequest
-    choice: Allow
-    user: AskId | None
+    paths: tuple[str, ...]
+    consent: Consent
+
+
+class Intending(msgspec.Struct, frozen=True):
+    """What its files hold is durable; that it is about to change them is being written."""
+
+    request_id: RequestId
+    call: DecideCall
+    asker: AskId | None
+    paths: tuple[str, ...]
+    consent: Consent
+    expects: str
+
+
+class Confirming(msgspec.Struct, frozen=True):
+    """Everything is ready; does the policy still let it be allowed?"""
+
+    request_id: RequestId
+    call: DecideCall
+    asker: AskId | None
+    paths: tuple[str, ...]
+    consent: Consent
+    expects: str
+    checkpoint: str
 
 
 class Answering(msgspec.Struct, frozen=True):
@@ -61,6 +124,7 @@ class Answering(msgspec.Struct, frozen=True):
     call: DecideCall
     choice: Choice
     user: AskId | None
+    record: AuditRecord
 
 
 class Remembering(msgspec.Struct, frozen=True):
@@ -71,7 +135,57 @@ class Remembering(msgspec.Struct, frozen=True):
     user: AskId | None
 
 
-Stage = Looking | Showing | Open | Confirming | Answering | Remembering
+Consented = Keeping | Intending | Confirming
+Undecided = Resolving | Looking | Showing | Open
+Stage = Undecided | Consented | Answering | Remembering
+
+# --- an undo -----------------------------------------------------------------------------
+
+
+class NoUndo(msgspec.Struct, frozen=True):
+    """None is under way."""
+
+
+class Planning(msgspec.Struct, frozen=True):
+    """The last change is being looked for."""
+
+    run: RunUndo
+    asker: AskId | None
+
+
+class Announcing(msgspec.Struct, frozen=True):
+    """That it is about to be undone is being written."""
+
+    run: RunUndo
+    asker: AskId | None
+    record: UndoRecord
+    steps: tuple[FileRestore, ...]
+    undo: str
+
+
+class Restoring(msgspec.Struct, frozen=True):
+    """The files are being taken back."""
+
+    run: RunUndo
+    asker: AskId | None
+    record: UndoRecord
+    steps: tuple[FileRestore, ...]
+    undo: str
+
+
+class Concluding(msgspec.Struct, frozen=True):
+    """How it went is being written."""
+
+    run: RunUndo
+    asker: AskId | None
+    record: UndoRecord
+    steps: tuple[FileRestore, ...]
+    outcome: UndoOutcome
+
+
+Undo = NoUndo | Planning | Announcing | Restoring | Concluding
+
+# --- the state ---------------------------------------------------------------------------
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -96,6 +210,8 @@ class Gate(msgspec.Struct, frozen=True):
     grants: tuple[Grant, ...] = ()
     closed: tuple[RequestId, ...] = ()
     questions: tuple[Asked, ...] = ()
+    expired: tuple[RequestId, ...] = ()
+    undo: Undo = NoUndo()
 
 
 # --- what the owner wrote on its asks ------------------------------------------------------
@@ -107,6 +223,22 @@ class PolicyForCall(msgspec.Struct, frozen=True):
 
 class RuleSaved(msgspec.Struct, frozen=True):
     request_id: RequestId
+
+
+class IntentSaved(msgspec.Struct, frozen=True):
+    request_id: RequestId
+
+
+class AuditSaved(msgspec.Struct, frozen=True):
+    record: AuditRecord
+
+
+class UndoAnnounced(msgspec.Struct, frozen=True):
+    undo: str
+
+
+class UndoConcluded(msgspec.Struct, frozen=True):
+    checkpoint: str
 
 
 # --- pure helpers ------------------------------------------------------------------------
@@ -128,6 +260,12 @@ def without_stage(gate: Gate, stage: Stage) -> Gate:
     stages = tuple(each for each in gate.stages if each.request_id != stage.request_id)
     closed = (*gate.closed, stage.request_id)[-CLOSED_KEPT_MAX:]
     return replace(gate, stages=stages, closed=closed)
+
+
+def with_expired(gate: Gate, stage: Stage) -> Gate:
+    """The request ran out of time; an answer to it is told so."""
+    expired = (*gate.expired, stage.request_id)[-CLOSED_KEPT_MAX:]
+    return replace(without_stage(gate, stage), expired=expired)
 
 
 def with_grant(gate: Gate, call: DecideCall, rule: Literal["allow", "deny"]) -> Gate:

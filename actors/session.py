@@ -20,8 +20,6 @@ from tenure.actors.session_commands import SessionCommand
 from tenure.actors.session_compaction import (
     go_back,
     on_rewound,
-    run_compaction,
-    unwind,
 )
 from tenure.actors.session_handover import (
     ask_again,
@@ -88,8 +86,10 @@ from tenure.actors.session_swap import (
 )
 from tenure.actors.session_turns import cancel_turn, on_wish
 from tenure.actors.session_view import on_query, on_spending
+from tenure.actors.session_wishes import on_seat_wish
 from tenure.messages.base import Message
 from tenure.messages.bus import Answered, OwnerStarted, Unhandled
+from tenure.messages.checkpoints import UndoChange
 from tenure.messages.compaction import (
     Compact,
     CompactionFound,
@@ -174,6 +174,8 @@ def session_step(state: State, message: Message, taken: Taken) -> Step[State]:
         case EditPrompt() | MovePrompt() | CancelPrompt() | ReleaseQueue():
             return on_command(state, message, taken)
         case Compact() | Uncompact() | SettlePasses() | ClearSessions() | RewriteSession():
+            return on_command(state, message, taken)
+        case UndoChange():
             return on_command(state, message, taken)
         case RenameSession() | SetLabel() | ForkSession() | RewindSession() | DeleteSession():
             return on_command(state, message, taken)
@@ -286,8 +288,10 @@ def on_live_command(live: Live, message: SessionCommand, taken: Taken) -> Step[S
             return widened(_append(live, message, taken))
         case SettleCalls() | SettlePasses():
             return widened(take_settle(live, message, taken))
-        case Compact() | Uncompact():
-            return on_compaction_command(live, message, taken)
+        case Compact() | Uncompact() | UndoChange():
+            if message.token not in (None, live.session.token):  # guard: COMPACT-2
+                return _stale(live, taken)
+            return on_seat_wish(live, message, taken)
         case AdmitPrompt(token=token):
             if token != live.session.token:  # guard: TURN-5
                 return _stale(live, taken)
@@ -312,15 +316,6 @@ def on_live_command(live: Live, message: SessionCommand, taken: Taken) -> Step[S
             return swap(live, message, taken)
         case _:
             return on_operation(live, message, taken)
-
-
-def on_compaction_command(live: Live, message: Compact | Uncompact, taken: Taken) -> Step[State]:
-    """A wish for the conversation that its asker has seen, or for whatever is current."""
-    if message.token is not None and message.token != live.session.token:  # guard: COMPACT-2
-        return _stale(live, taken)
-    if isinstance(message, Compact):
-        return run_compaction(live, message, taken)
-    return unwind(live, taken)
 
 
 def on_operation(live: Live, message: OpsCommand, taken: Taken) -> Step[State]:

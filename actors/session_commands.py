@@ -3,6 +3,7 @@
 from tenure.actors.session_ops import OpsCommand
 from tenure.actors.session_swap import SwapCommand
 from tenure.actors.session_turns import TurnWish
+from tenure.messages.checkpoints import UndoChange
 from tenure.messages.compaction import Compact, SettlePasses, Uncompact
 from tenure.messages.handover import HandOverSession
 from tenure.messages.session import AppendEntries, CancelTurn, ParkSeat, SettleCalls
@@ -18,5 +19,6 @@ SessionCommand = (
     | HandOverSession
     | Compact
     | Uncompact
+    | UndoChange
     | OpsCommand
 )

@@ -35,7 +35,7 @@ from tenure.messages.content import (
     ToolCallBlock,
     ToolResultMessage,
 )
-from tenure.messages.entries import EntryBody, MessageEntry
+from tenure.messages.entries import CustomEntry, EntryBody, MessageEntry
 from tenure.messages.queue import PromptReturned, PromptSuspended, QueuedText
 from tenure.messages.session import AppendEntries, SettleCalls
 from tenure.messages.turn import INTERRUPTING, StopCause, TurnDrained, TurnEnded, TurnNotStarted
@@ -43,7 +43,10 @@ from tenure.runtime.step import AskId, Step, Taken
 
 
 def end_with(
-    run: Run, end: End, entries: tuple[MessageEntry, ...], drainers: tuple[Drainer, ...]
+    run: Run,
+    end: End,
+    entries: tuple[MessageEntry | CustomEntry, ...],
+    drainers: tuple[Drainer, ...],
 ) -> Step[State]:
     """Write the turn's last entries, then end it."""
     last: tuple[EntryBody, ...] = (*entries, *_end_mark(run, end, entries))
@@ -234,10 +237,13 @@ def drained(
     return step, held
 
 
-def _end_mark(run: Run, end: End, entries: tuple[MessageEntry, ...]) -> tuple[EntryBody, ...]:
+def _end_mark(
+    run: Run, end: End, entries: tuple[MessageEntry | CustomEntry, ...]
+) -> tuple[EntryBody, ...]:
     """A stop by intent is told from a crash where no last word of the model tells it."""
     if not isinstance(end, Stopped) or end.cause in INTERRUPTING:
         return ()
-    if entries and isinstance(entries[-1].message, AssistantMessage):
+    last = entries[-1] if entries else None
+    if isinstance(last, MessageEntry) and isinstance(last.message, AssistantMessage):
         return ()
     return (stopped(run.turn_id, end.cause),)

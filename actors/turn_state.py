@@ -13,6 +13,7 @@ from tenure.messages.content import (
     ToolResultMessage,
     Usage,
 )
+from tenure.messages.entries import CustomEntry
 from tenure.messages.limits import Overrides, TurnRules
 from tenure.messages.models import ToolSpec
 from tenure.messages.tokens import CallId, QueueItemId, SessionToken, TurnId
@@ -102,20 +103,26 @@ class Allowed(msgspec.Struct, frozen=True):
     """It may run once every call of its wave is decided."""
 
     expects: str
+    paths: tuple[str, ...] = ()
+    checkpoint: str = ""
 
 
 class Running(msgspec.Struct, frozen=True):
-    pass
+    checkpoint: str = ""
+    """Names what its files held before; empty where there is nothing to undo."""
 
 
 class Done(msgspec.Struct, frozen=True):
     """It has a result that is not durable yet."""
 
     result: ToolResultMessage
+    also: tuple[CustomEntry, ...] = ()
+    """What is written with the result."""
 
 
 class Saving(msgspec.Struct, frozen=True):
     result: ToolResultMessage
+    also: tuple[CustomEntry, ...] = ()
 
 
 class Saved(msgspec.Struct, frozen=True):

@@ -52,7 +52,7 @@ from tenure.actors.turn_waiting import Queue
 from tenure.messages.approval import RevokeApprovals
 from tenure.messages.compaction import DropPass
 from tenure.messages.content import calls_of
-from tenure.messages.entries import MessageEntry
+from tenure.messages.entries import CustomEntry, MessageEntry
 from tenure.messages.turn import StopCause, TurnNotStarted, TurnStopping
 from tenure.messages.turn_effects import PrepareTurn
 from tenure.runtime.step import AskId, Step, Taken
@@ -112,18 +112,19 @@ def settle_tools(state: StoppingTools) -> Step[State]:
     """Once no tool runs and nothing is being written, what has no result on disk gets one."""
     if any(isinstance(call.status, Running | Saving) for call in state.calls):
         return Step(state)
-    owed = tuple(
-        MessageEntry(message=call.status.result)
-        for call in state.calls
-        if isinstance(call.status, Done)
-    )
+    owed: tuple[MessageEntry | CustomEntry, ...] = ()
+    for call in state.calls:
+        if isinstance(call.status, Done):
+            owed = (*owed, MessageEntry(message=call.status.result), *call.status.also)
     return end_with(state.run, state.end, owed, state.drainers)
 
 
 def unsaved(calls: tuple[Call, ...]) -> tuple[Call, ...]:
     """The calls after an append that failed: what was being saved is owed again."""
     return tuple(
-        replace(call, status=Done(call.status.result)) if isinstance(call.status, Saving) else call
+        replace(call, status=Done(call.status.result, call.status.also))
+        if isinstance(call.status, Saving)
+        else call
         for call in calls
     )
 

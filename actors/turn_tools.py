@@ -39,6 +39,7 @@ from tenure.messages.approval import (
     digest_of,
 )
 from tenure.messages.base import Reply
+from tenure.messages.checkpoints import result_entry
 from tenure.messages.content import (
     AssistantMessage,
     TextBlock,
@@ -46,7 +47,7 @@ from tenure.messages.content import (
     UserBlock,
     calls_of,
 )
-from tenure.messages.entries import MessageEntry
+from tenure.messages.entries import CustomEntry, MessageEntry
 from tenure.messages.session import AppendEntries
 from tenure.messages.tokens import CallId, RequestId
 from tenure.messages.turn import ToolCallFinished, ToolCallStarted
@@ -92,12 +93,13 @@ def advance(step: Step[Acting], taken: Taken) -> Step[State]:
 def on_decided(state: Acting, call: Call, reply: Reply, taken: Taken) -> Step[State]:
     """The ApprovalActor has decided one call (a stop is the caller's business)."""
     match reply:
-        case CallAllowed(digest=digest, expects=expects, request_id=request_id):
+        case CallAllowed(digest=digest, request_id=request_id):
             if digest != digest_of(call.block.name, call.block.arguments):  # guard: APPROVE-4
                 denied = error_result(call.block, "Not run: another call was approved.", taken)
                 step = _with_status(state, call, Done(denied))
                 return advance(superseded(step, request_id), taken)
-            step = _with_status(state, call, Allowed(expects))
+            status = Allowed(reply.expects, reply.paths, reply.checkpoint)
+            step = _with_status(state, call, status)
             return advance(applied(step, request_id), taken)
         case CallDenied(reason=reason, request_id=request_id):
             denied = error_result(call.block, f"Denied: {reason}", taken)
@@ -114,7 +116,8 @@ def on_tool_ended(
     call = find(state.calls, outcome.call_id)
     if call is None or not isinstance(call.status, Running):
         return Step(state)
-    done = Done(result_of(call, outcome, taken))
+    also = _checkpoint_result(call.status.checkpoint, outcome)
+    done = Done(result_of(call, outcome, taken), also)
     if isinstance(state, Acting):
         return advance(_with_status(state, call, done), taken)
     return settle_tools(replace(state, calls=with_status(state.calls, call, done)))
@@ -241,6 +244,8 @@ def _start_allowed(step: Step[Acting]) -> Step[Acting]:
                 tool=call.block.name,
                 arguments=call.block.arguments,
                 expects=call.status.expects,
+                paths=call.status.paths,
+                checkpoint=call.status.checkpoint,
             )
             started = ToolCallStarted(
                 turn_id=run.turn_id,
@@ -248,7 +253,8 @@ def _start_allowed(step: Step[Acting]) -> Step[Acting]:
                 tool=call.block.name,
                 arguments=call.block.arguments,
             )
-            step = _becomes(step, call, Running()).emit(started).do(effect)
+            running = Running(call.status.checkpoint)
+            step = _becomes(step, call, running).emit(started).do(effect)
     return step
 
 
@@ -266,11 +272,11 @@ def _save_finished(step: Step[Acting]) -> Step[Acting]:
         ready.append(call)
     if not ready:
         return step
-    entries: list[MessageEntry] = []
+    entries: list[MessageEntry | CustomEntry] = []
     for call in ready:
         assert isinstance(call.status, Done)
-        entries.append(MessageEntry(message=call.status.result))
-        step = _becomes(step, call, Saving(call.status.result))
+        entries += (MessageEntry(message=call.status.result), *call.status.also)
+        step = _becomes(step, call, Saving(call.status.result, call.status.also))
     append = AppendEntries(token=run.token, entries=tuple(entries), turn_id=run.turn_id)
     call_ids = tuple(call.call_id for call in ready)
     return step.ask("session", append, re=ResultsSaved(turn_id=run.turn_id, call_ids=call_ids))
@@ -282,6 +288,15 @@ def _becomes(step: Step[Acting], call: Call, status: Status) -> Step[Acting]:
 
 def _with_status(state: Acting, call: Call, status: Status) -> Step[Acting]:
     return _becomes(Step(state), call, status)
+
+
+def _checkpoint_result(
+    checkpoint: str, outcome: ToolCallDone | ToolCallFailed
+) -> tuple[CustomEntry, ...]:
+    """How the files are now; of a tool that was interrupted nobody can say it."""
+    if not checkpoint or isinstance(outcome, ToolCallFailed):
+        return ()
+    return (result_entry(checkpoint, outcome.after),)
 
 
 def _finished(run: Run, call: Call, result: ToolResultMessage) -> ToolCallFinished:

@@ -30,6 +30,9 @@ Ground = Literal[
 ]
 """What a decision rests on: the policy (first six), who answered, or why nobody could."""
 
+Via = Literal["person", "approver", "remote"]
+"""Whose answer it is: a user's in this process, the host's own callable's, another process's."""
+
 # --- choices: allow, deny and stop are types, never inferred from text ----------------------
 
 
@@ -77,6 +80,8 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
     policy_version: str
     preview: Preview | None
     asked_ms: int
+    expires_ms: int = 0
+    """Wall-clock milliseconds at which it is denied where nobody answered; 0 for never."""
 
 
 # --- commands --------------------------------------------------------------------------
@@ -105,6 +110,8 @@ class AnswerApproval(Command, frozen=True, kw_only=True):
 
     request_id: RequestId
     choice: Choice
+    via: Via = "person"
+    """The host itself sets it where the answer came from another process."""
 
 
 class RevokeApprovals(Command, frozen=True, kw_only=True):
@@ -138,6 +145,10 @@ class CallAllowed(Reply, frozen=True, kw_only=True):
     """The digest of the previewed file; empty for none."""
     request_id: RequestId | None
     """None where the policy decided alone."""
+    paths: tuple[str, ...] = ()
+    """The files that were allowed, with links followed: the tool may touch no others."""
+    checkpoint: str = ""
+    """Names what the files held before; empty where there is nothing to undo."""
 
 
 class CallDenied(Reply, frozen=True, kw_only=True):
@@ -177,7 +188,7 @@ class Superseded(Refusal, frozen=True, kw_only=True):
 
 
 class Expired(Refusal, frozen=True, kw_only=True):
-    """Nobody knows this request: it is not of this seat, or long over."""
+    """The request ran out of time, or nobody knows it: not of this seat, or long over."""
 
     request_id: RequestId
 
@@ -189,6 +200,11 @@ class Expired(Refusal, frozen=True, kw_only=True):
 # --- events ----------------------------------------------------------------------------
 
 
+ApprovalOutcome = Literal[
+    "allowed", "denied", "stopped", "revoked", "superseded", "expired", "owner_lost"
+]
+
+
 class ApprovalRequested(Event, frozen=True, kw_only=True):
     request: ApprovalRequest
 
@@ -196,7 +212,7 @@ class ApprovalRequested(Event, frozen=True, kw_only=True):
 class ApprovalResolved(Event, frozen=True, kw_only=True):
     request_id: RequestId
     turn_id: TurnId
-    outcome: Literal["allowed", "denied", "stopped", "revoked", "superseded"]
+    outcome: ApprovalOutcome
 
 
 # --- effects and their outcomes ----------------------------------------------------------
@@ -242,6 +258,32 @@ class AskUser(Effect, frozen=True, kw_only=True):
 
     def failed(self, reason: str) -> Outcome:
         return UserNotAsked(request_id=self.request.request_id, reason=reason)
+
+
+class AwaitExpiry(Effect, frozen=True, kw_only=True):
+    """Let the time of a request run out.  Cancelled when the request closes."""
+
+    request_id: RequestId
+    delay_ms: int
+    concurrent = True
+
+    @property
+    def key(self) -> str:
+        return f"expiry {self.request_id}"
+
+    def failed(self, reason: str) -> Outcome:
+        return ExpiryNotReached(request_id=self.request_id, reason=reason)
+
+
+class ExpiryReached(Outcome, frozen=True, kw_only=True):
+    request_id: RequestId
+
+
+class ExpiryNotReached(Outcome, frozen=True, kw_only=True):
+    """It was cancelled, or the clock failed: the request stays as it is."""
+
+    request_id: RequestId
+    reason: str
 
 
 class UserAnswered(Outcome, frozen=True, kw_only=True):

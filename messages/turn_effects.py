@@ -5,6 +5,7 @@ from typing import Any, Literal, Self
 import msgspec
 
 from tenure.messages.base import Effect, Outcome
+from tenure.messages.checkpoints import FileImage
 from tenure.messages.content import AssistantBlock, AssistantMessage, UserBlock
 from tenure.messages.limits import Overrides, TurnRules
 from tenure.messages.models import ModelFailure, Thinking, ToolSpec
@@ -108,7 +109,11 @@ class RunTool(Effect, frozen=True, kw_only=True):
     tool: str
     arguments: dict[str, Any]
     expects: str = ""
-    """The digest of the file that the user saw in the preview; empty for none."""
+    """The digest of the file as it was previewed or kept for undo; empty for none."""
+    paths: tuple[str, ...] = ()
+    """The files that were allowed, with links followed; empty where the tool names none."""
+    checkpoint: str = ""
+    """Names what the files held before; empty for nothing."""
     concurrent = True
 
     @property
@@ -125,6 +130,8 @@ class ToolCallDone(Outcome, frozen=True, kw_only=True):
     content: tuple[UserBlock, ...]
     is_error: bool = False
     details: dict[str, Any] = {}
+    after: tuple[FileImage, ...] = ()
+    """The files of the checkpoint as the tool left them."""
 
 
 class ToolCallFailed(Outcome, frozen=True, kw_only=True):

@@ -8,8 +8,7 @@ and a witness must fail.
 
 The witnesses mark themselves with `@pytest.mark.witness("SESSION-2")`; they are listed
 in `runtime/witnesses.json` and, with the rest, in ARCHITECTURE.md, both written by
-`python -m tenure.runtime.testing.architecture`; `tests/test_architecture.py` keeps
-all of it equal to the code.
+`python -m tenure.runtime.testing.architecture`; `tests/test_architecture.py` checks it.
 """
 
 from importlib.resources import files
@@ -36,10 +35,8 @@ class Invariant(msgspec.Struct, frozen=True, kw_only=True):
     """Tests that fail without it: `tests/test_session_swap.py::test_name`."""
 
 
-_WITNESSES = msgspec.json.decode(
-    files("tenure.runtime").joinpath("witnesses.json").read_bytes(),
-    type=dict[str, tuple[str, ...]],
-)
+_STORED = files("tenure.runtime").joinpath("witnesses.json").read_bytes()
+_WITNESSES = msgspec.json.decode(_STORED, type=dict[str, tuple[str, ...]])
 
 
 def _invariant(*, id: str, owner: str, text: str) -> Invariant:
@@ -264,10 +261,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     _invariant(
         id="APPROVE-6",
         owner="ApprovalActor",
-        text=(
-            "Requests are revoked when their turn ends, their session is swapped or their seat "
-            "closes."
-        ),
+        text="Requests are revoked with their turn, a swap of their session, or their seat.",
     ),
     _invariant(
         id="ASK-1",
@@ -275,6 +269,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         text=(
             "An answer to a question of a tool counts once, and only for the call that asked, "
             "while its turn runs; a late or foreign one is refused."
+        ),
+    ),
+    _invariant(
+        id="APPROVE-7",
+        owner="ApprovalActor",
+        text=(
+            "What a file holds is durable before a tool changes it; an undo record without a "
+            "result is offered as uncertain; a failed undo stays on the stack."
         ),
     ),
     _invariant(

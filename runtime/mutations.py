@@ -198,12 +198,12 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         invariant="APPROVE-2",
         name="a denial whose reason says stop is taken for a stop",
-        file="actors/approval_replies.py",
-        before="        case Deny(reason=reason):\n            return denied(",
+        file="actors/approval.py",
+        before="    if isinstance(choice, Stop):\n        reply = CallStopped(",
         after=(
-            "        case Deny(reason=reason) if 'stop' in reason.lower():\n"
-            "            return CallStopped(call_id=call.call_id, request_id=request_id)\n"
-            "        case Deny(reason=reason):\n            return denied("
+            "    said = getattr(choice, 'reason', '')\n"
+            "    if isinstance(choice, Stop) or 'stop' in said.lower():\n"
+            "        reply = CallStopped("
         ),
     ),
     Mutation(
@@ -234,13 +234,21 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         invariant="APPROVE-5",
         name="an answer is written into the policy before it took effect",
-        file="actors/approval.py",
+        file="actors/approval_consent.py",
         before="    return Step(with_stage(state, answering)).answer(",
         after=(
+            "    from tenure.messages.settings import SetToolPolicy\n\n"
             '    rule = SetToolPolicy(tool=stage.call.tool.name, rule="allow")\n'
             '    told = Step(state).tell("settings", rule)\n'
             "    return told.to(with_stage(state, answering)).answer("
         ),
+    ),
+    Mutation(
+        invariant="APPROVE-7",
+        name="a call that changes files runs before anything of them is kept",
+        file="actors/approval_consent.py",
+        before="    if call.tool.mutating and call.tool.path_arguments and stage.paths:",
+        after="    if not call:",
     ),
     Mutation(
         invariant="APPROVE-6",

@@ -19,12 +19,12 @@ from tenure.runtime.events import Subscription
 from tenure.runtime.local import LocalSocket
 from tenure.runtime.observer import Observer
 from tenure.runtime.seat import AskHost, Seat, refused
+from tenure.runtime.stream_rules import STREAMS
 from tenure.runtime.streams import OpenStreams
 from tenure.runtime.supervisor import Supervisor, address_of
 from tenure.runtime.system import (
     BETWEEN_OWNERS,
     EVENT_ROUTES,
-    STREAMS,
     TAKEN_BY,
     Doors,
     Wishes,

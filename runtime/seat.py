@@ -4,8 +4,6 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Literal, Protocol
 
-from tenure.messages.approval import AnswerApproval, ApprovalsOpen, Choice, GetApprovals
-from tenure.messages.approval import ApprovalRequest as Request
 from tenure.messages.base import Command, Event, Reply
 from tenure.messages.bus import EventsMissed, OwnerLost, OwnerRestarted, Published
 from tenure.messages.compaction import (
@@ -61,6 +59,7 @@ from tenure.messages.turn import (
 from tenure.runtime.bus import Bus
 from tenure.runtime.errors import HostClosed
 from tenure.runtime.events import Subscription
+from tenure.runtime.seat_approvals import ApprovalCommands
 from tenure.runtime.seat_queue import SeatQueue
 from tenure.runtime.seat_sessions import SessionCommands, refused
 from tenure.runtime.seat_steering import SteeringCommands
@@ -75,7 +74,7 @@ class AskHost(Protocol):
     def __call__(self, command: Command, seat: str = "") -> Awaitable[Reply]: ...
 
 
-class Seat(SessionCommands, SteeringCommands):
+class Seat(ApprovalCommands, SessionCommands, SteeringCommands):
     """One active session, one turn at a time.  Made by `Host.seat`."""
 
     def __init__(self, name: str, ask_host: AskHost, bus: Bus) -> None:
@@ -221,18 +220,7 @@ class Seat(SessionCommands, SteeringCommands):
         finally:
             subscription.close()
 
-    # --- approvals -----------------------------------------------------------------------------
-
-    async def approvals(self) -> tuple[Request, ...]:
-        """What waits for an answer."""
-        reply = await self.ask(GetApprovals())
-        if isinstance(reply, ApprovalsOpen):
-            return reply.requests
-        raise refused(reply)
-
-    async def answer(self, request_id: RequestId, choice: Choice) -> Reply:
-        """Answer one request: `Applied`, or `Superseded` or `Expired` where it is over."""
-        return await self.ask(AnswerApproval(request_id=request_id, choice=choice))
+    # --- questions -----------------------------------------------------------------------------
 
     async def questions(self) -> tuple[QuestionRequest, ...]:
         """The questions of tools that wait for an answer."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,14 +17,19 @@ from tenure.actors.settings import SettingsActor
 from tenure.actors.turn import TurnActor
 from tenure.messages.approval import (
     AskUser,
+    AwaitExpiry,
     PreviewCall,
 )
 from tenure.messages.base import Command, Event, Outcome
+from tenure.messages.checkpoints import (
+    CHECKPOINT,
+    KeepFiles,
+    PlanUndo,
+    ResolveCall,
+    RestoreFiles,
+)
 from tenure.messages.compaction import (
-    CompactionEnded,
-    CompactionStarted,
     FindCompaction,
-    PassId,
     PlanCompaction,
     SummariseConversation,
 )
@@ -36,7 +42,6 @@ from tenure.messages.handoff_effects import (
     WriteHandoff,
 )
 from tenure.messages.handover import ForgetSeat
-from tenure.messages.index import IndexBegun, IndexEnded
 from tenure.messages.index_effects import (
     ClaimIndex,
     CommitIndex,
@@ -48,7 +53,6 @@ from tenure.messages.index_effects import (
     StoreChunks,
     SweepIndex,
 )
-from tenure.messages.index_work import IndexRunId, RunFailed
 from tenure.messages.install_effects import (
     ChangePackages,
     CheckPackages,
@@ -67,7 +71,7 @@ from tenure.messages.settings import (
     SettingsRead,
     WriteSettings,
 )
-from tenure.messages.tokens import Role, TurnId, turn_session
+from tenure.messages.tokens import Role, SessionId, turn_session
 from tenure.messages.transcripts import (
     AlterTranscript,
     AppendRecords,
@@ -79,10 +83,6 @@ from tenure.messages.transcripts import (
     ReadSeat,
     SettleTranscript,
 )
-from tenure.messages.turn import (
-    TurnEnded,
-    TurnStarted,
-)
 from tenure.messages.turn_effects import (
     CallModel,
     KeepTime,
@@ -92,6 +92,7 @@ from tenure.messages.turn_effects import (
     Wait,
 )
 from tenure.runtime.doors.approver import Approve, Approver, ReplyTo
+from tenure.runtime.doors.checkpoints.undoing import Undoing
 from tenure.runtime.doors.claims import Claims
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
@@ -104,6 +105,7 @@ from tenure.runtime.doors.settings_file import SettingsFile
 from tenure.runtime.doors.summaries.door import Summaries
 from tenure.runtime.doors.tools.door import AnyTool, Tools
 from tenure.runtime.doors.transcripts import Transcripts
+from tenure.runtime.doors.transcripts.customs import custom_fields
 from tenure.runtime.doors.transcripts.keeping import Keeping
 from tenure.runtime.doors.transcripts.spendings import Spendings
 from tenure.runtime.doors.vault.door import Vault
@@ -118,7 +120,6 @@ from tenure.runtime.routes import (
     settings,
     turn,
 )
-from tenure.runtime.streams import StreamRule
 from tenure.runtime.supervisor import OwnerSpec
 
 _ROUTES: Mapping[Role, ModuleType] = {
@@ -146,54 +147,6 @@ EVENT_ROUTES: Mapping[type[Event], Role] = {PolicyChanged: "approval"}
 """Events that are mail, too: to every owner of that role."""
 
 
-def _turn_of(event: Event) -> str:
-    assert isinstance(event, TurnStarted | TurnEnded)
-    return event.turn_id
-
-
-def _turn_lost(turn_id: str) -> Event:
-    return TurnEnded(
-        turn_id=TurnId(turn_id),
-        stop_reason="owner_lost",
-        error="the owner of this turn failed; what was durable is in the transcript",
-    )
-
-
-def _pass_of(event: Event) -> str:
-    assert isinstance(event, CompactionStarted | CompactionEnded)
-    return event.pass_id
-
-
-def _pass_lost(pass_id: str) -> Event:
-    return CompactionEnded(
-        pass_id=PassId(pass_id),
-        token=None,
-        status="owner_lost",
-        reason="the owner of this compaction failed; the transcript says whether it was done",
-    )
-
-
-def _run_of(event: Event) -> str:
-    assert isinstance(event, IndexBegun | IndexEnded)
-    return event.run_id
-
-
-def _run_lost(run_id: str) -> Event:
-    return IndexEnded(
-        run_id=IndexRunId(run_id),
-        result=RunFailed(reason="the owner of this run failed; the last complete index is served"),
-    )
-
-
-STREAMS = (
-    StreamRule(opens=TurnStarted, ends=TurnEnded, key=_turn_of, lost=_turn_lost),
-    StreamRule(opens=CompactionStarted, ends=CompactionEnded, key=_pass_of, lost=_pass_lost),
-    StreamRule(opens=IndexBegun, ends=IndexEnded, key=_run_of, lost=_run_lost),
-)
-"""A turn that began is ended, and so are a compaction and a run of the index, also when
-their owner dies."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
     """Every door that is built on the leaves, of one host."""
@@ -211,6 +164,7 @@ class Doors:
     approver: Approver
     pause: Pause
     index: IndexDoors
+    undoing: Undoing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +188,11 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
     default = "librarian" if wishes.model is None else wishes.model
     models = Models(leaves, transcripts, tools, default, wishes.base_url)
     settings = SettingsFile(leaves, root, claims, wishes.settings or {})
+
+    def checkpoints_of(session_id: SessionId, seat: str) -> list[dict[str, Any]] | None:
+        live = transcripts.held(session_id, seat)
+        return None if live is None else custom_fields(live.tree, CHECKPOINT)
+
     return Doors(
         claims=claims,
         transcripts=transcripts,
@@ -248,6 +207,7 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
         approver=Approver(wishes.approve, wishes.reply),
         pause=Pause(leaves.clock),
         index=open_index(leaves, root, claims, settings, wishes.index),
+        undoing=Undoing(leaves, root, tools.store, checkpoints_of),
     )
 
 
@@ -325,6 +285,19 @@ def _handlers_of_the_index(doors: Doors) -> Handlers:
     }
 
 
+def _approval_handlers(doors: Doors) -> Handlers:
+    """What an approval wants: of the user, of time, and of the files of calls."""
+    return {
+        PreviewCall: doors.tools.preview,
+        AskUser: doors.approver.ask,
+        AwaitExpiry: doors.pause.expire,
+        ResolveCall: doors.tools.keeping.resolve,
+        KeepFiles: doors.tools.keeping.keep,
+        PlanUndo: doors.undoing.plan,
+        RestoreFiles: doors.undoing.restore,
+    }
+
+
 def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
     """Who carries out which effect."""
     settings = WithSettings(doors, wishes)
@@ -348,10 +321,9 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         Wait: doors.pause.wait,
         KeepTime: doors.pause.keep_time,
         ReadSpending: doors.spendings.read,
-        PreviewCall: doors.tools.preview,
-        AskUser: doors.approver.ask,
         PutToUser: doors.approver.put,
         AnswerTool: doors.tools.asking.answer,
+        **_approval_handlers(doors),
         ReadSettings: doors.settings.read,
         WriteSettings: doors.settings.write,
         WriteHandoff: doors.vault.write_handoff,

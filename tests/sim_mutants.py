@@ -367,18 +367,18 @@ def a_denial_stops_the_turn(own, state, message, taken):
 def what_must_be_asked_is_allowed() -> AbstractContextManager[object]:
     from tenure.actors import approval
 
-    own = approval.verdict_of
+    own = approval.ruling_of
 
-    def verdict(*args: Any) -> str:
+    def ruling(*args: Any) -> Any:
         found = own(*args)
-        return "allow" if found == "ask" else found
+        return replace(found, verdict="allow") if found.verdict == "ask" else found
 
-    return patch.object(approval, "verdict_of", verdict)
+    return patch.object(approval, "ruling_of", ruling)
 
 
 @contextmanager
 def a_grant_holds_in_every_session() -> Iterator[None]:
-    from tenure.actors import approval
+    from tenure.actors import approval, approval_consent
 
     said: dict[str, str] = {}
     own_with, own_granted = approval.with_grant, approval.granted
@@ -393,6 +393,7 @@ def a_grant_holds_in_every_session() -> Iterator[None]:
     with (
         patch.object(approval, "with_grant", with_grant),
         patch.object(approval, "granted", granted),
+        patch.object(approval_consent, "granted", granted),
     ):
         yield
 

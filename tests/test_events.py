@@ -29,7 +29,7 @@ from tenure.runtime.events import (
     EventStream,
     Subscription,
 )
-from tenure.runtime.system import STREAMS
+from tenure.runtime.stream_rules import STREAMS
 
 
 def lost(number: int) -> OwnerLost:

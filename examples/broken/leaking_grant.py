@@ -120,8 +120,19 @@ def a_grant_is_of_one_session(moment: Moment, done: Done | None) -> str:
     return ""
 
 
+def unwritten(step: StepFunction[Gate]) -> StepFunction[Gate]:
+    """The owner without its audit: what is written into a transcript decides nothing here."""
+
+    def stepped(state: Gate, message: Message, taken: Taken) -> Step[Gate]:
+        done = step(state, message, taken)
+        mail = tuple(each for each in done.mail if getattr(each, "to", "") != "session")
+        return Step(done.state, done.replies, done.events, mail, done.effects)
+
+    return stepped
+
+
 def explore(step: StepFunction[Gate]) -> Explored:
-    steps = {"approval": step, "settings": settings_step}
+    steps = {"approval": unwritten(step), "settings": settings_step}
     first = {"approval": Gate(), "settings": Ready(POLICY)}
     return Explorer(steps, first, doors, CLIENTS, [a_grant_is_of_one_session]).explore()
 

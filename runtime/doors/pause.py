@@ -1,5 +1,6 @@
-"""The door to time for a turn: the wait before it tries again, and the bound of its time."""
+"""The door to time: a turn's wait before it tries again and its bound, and a request's end."""
 
+from tenure.messages.approval import AwaitExpiry, ExpiryReached
 from tenure.messages.turn_effects import KeepTime, TimeUp, Wait, WaitOver
 from tenure.runtime.doors.clock import Clock
 from tenure.runtime.doors.context import Context
@@ -16,3 +17,7 @@ class Pause:
     async def keep_time(self, effect: KeepTime, context: Context) -> TimeUp:
         await self._clock.sleep(effect.delay_ms / 1000)
         return TimeUp(turn_id=effect.turn_id)
+
+    async def expire(self, effect: AwaitExpiry, context: Context) -> ExpiryReached:
+        await self._clock.sleep(effect.delay_ms / 1000)
+        return ExpiryReached(request_id=effect.request_id)

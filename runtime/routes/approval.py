@@ -10,6 +10,7 @@ from tenure.messages.approval import (
     RevokeSeatApprovals,
 )
 from tenure.messages.base import Command
+from tenure.messages.checkpoints import RunUndo
 from tenure.messages.questions import AnswerQuestion, GetQuestions, PutQuestion
 
 TAKEN: tuple[type[Command], ...] = (
@@ -23,6 +24,7 @@ TAKEN: tuple[type[Command], ...] = (
     PutQuestion,
     AnswerQuestion,
     GetQuestions,
+    RunUndo,
 )
 
 BETWEEN_OWNERS: tuple[type[Command], ...] = (
@@ -32,5 +34,6 @@ BETWEEN_OWNERS: tuple[type[Command], ...] = (
     RevokeSeatApprovals,
     EndSessionGrants,
     PutQuestion,
+    RunUndo,
 )
 """These only owners send each other: from outside they would go round a check."""

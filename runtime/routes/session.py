@@ -1,6 +1,7 @@
 """The commands of the SessionActor."""
 
 from tenure.messages.base import Command
+from tenure.messages.checkpoints import UndoChange
 from tenure.messages.compaction import Compact, SettlePasses, Uncompact
 from tenure.messages.handover import HandOverSession
 from tenure.messages.limits import GetSpending
@@ -67,6 +68,7 @@ TAKEN: tuple[type[Command], ...] = (
     CancelPrompt,
     ReleaseQueue,
     AdmitPrompt,
+    UndoChange,
 )
 
 BETWEEN_OWNERS: tuple[type[Command], ...] = (

@@ -21,6 +21,8 @@ class FileChange(msgspec.Struct, frozen=True, kw_only=True):
     found: FileStat | None
     """The file when it was read; None where there was none."""
     data: bytes
+    mode: int = 0
+    """Permission bits; 0 takes those of the file that is there."""
 
 
 def check_preview(expects: str, found: str, place: Place) -> None:
@@ -49,7 +51,7 @@ def put_file(workspace: Workspace, unique: str, change: FileChange) -> str:
     files, place = workspace.files, change.place
     _refuse_read_only(files, change)
     made = make_folders(workspace, place)
-    permissions = change.found.mode if change.found else NEW_FILE_PERMISSIONS
+    permissions = change.mode or (change.found.mode if change.found else NEW_FILE_PERMISSIONS)
     try:
         staged = stage_file(
             files, folder_of(place.real), unique, change.data, permissions=permissions

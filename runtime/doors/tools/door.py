@@ -6,13 +6,19 @@ the model what to do, and the turn goes on.
 """
 
 import inspect
+from contextlib import suppress
 from typing import cast
+
+import msgspec
 
 from tenure.messages.approval import CallNotPreviewed, CallPreviewed, Preview, PreviewCall
 from tenure.messages.base import Outcome
+from tenure.messages.checkpoints import FileImage
 from tenure.messages.content import TextBlock, UserBlock
 from tenure.messages.models import INVALID_JSON, ToolSpec
 from tenure.messages.turn_effects import RunTool, ToolCallDone
+from tenure.runtime.doors.checkpoints.keeping import FileKeeping
+from tenure.runtime.doors.checkpoints.store import CHECKPOINT_BYTES_MAX, Store
 from tenure.runtime.doors.context import Context
 from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.tools.asking import Ask, Asking, AskingTool, AskUserTool
@@ -58,6 +64,8 @@ class Tools:
         unlisted: tuple[AnyTool, ...] = (),
     ) -> None:
         self._workers = leaves.workers
+        self._files = leaves.files
+        self._root = root
         files, entropy = leaves.files, leaves.entropy
         own: tuple[AnyTool, ...] = (
             Read(files, root),
@@ -79,6 +87,9 @@ class Tools:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise ValueError(f"more than one tool is named {', '.join(twice)}")
+        self.store = Store(files, entropy, root)
+        specs = {name: tool.spec for name, tool in self._tools.items()}
+        self.keeping = FileKeeping(leaves, root, self.store, specs)
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is offered."""
@@ -97,14 +108,34 @@ class Tools:
             turn_id=effect.turn_id,
             call_id=effect.call_id,
         )
-        result = _capped(await self._result(call, self.asking.of(effect, context)))
+        result = await self._allowed_result(effect, call, self.asking.of(effect, context))
+        after: tuple[FileImage, ...] = ()
+        if effect.checkpoint:
+            with suppress(OSError):  # nobody knows then, and the undo says so
+                after = await self._workers.run(self.keeping.after, effect, result)
+        result = _capped(result)
         return ToolCallDone(
             turn_id=effect.turn_id,
             call_id=effect.call_id,
             content=result.content,
             is_error=result.is_error,
             details=result.details,
+            after=after,
         )
+
+    async def _allowed_result(self, effect: RunTool, call: ToolCall, ask: Ask) -> ToolResult:
+        """The result, where the files are those that were allowed."""
+        if effect.paths:
+            try:
+                same = await self._workers.run(self.keeping.same_files, effect)
+            except OSError as refused:
+                return error_result(_reason(refused))
+            if not same:  # guard: APPROVE-4
+                return error_result(
+                    "not run: a link on the way to its files leads elsewhere than when the "
+                    "call was allowed. Look at the path and make the call again"
+                )
+        return await self._result(call, ask)
 
     async def preview(self, effect: PreviewCall, context: Context) -> Outcome:
         """Work out what a call would do; it changes nothing."""
@@ -113,10 +144,28 @@ class Tools:
             tool = self._found(call)
             if not isinstance(tool, PreviewingTool):
                 raise ToolRefused(f"{effect.tool} shows no preview")
-            preview: Preview = await self._workers.run(tool.preview, call)
+            preview: Preview = await self._workers.run(self._previewed, tool, call)
         except (ToolRefused, OSError) as refused:
             return CallNotPreviewed(request_id=effect.request_id, reason=_reason(refused))
         return CallPreviewed(request_id=effect.request_id, preview=preview)
+
+    def _previewed(self, tool: PreviewingTool, call: ToolCall) -> Preview:
+        """What a call would do, and whether it can be undone."""
+        preview = tool.preview(call)
+        spec = self._tools[call.tool].spec
+        if not spec.follows_links:
+            return preview  # a name that is moved keeps its bytes
+        try:
+            size = self._files.stat(f"{self._root.rstrip('/')}/{preview.path}").size
+        except OSError:
+            return preview
+        if size <= CHECKPOINT_BYTES_MAX:
+            return preview
+        note = (
+            f"{preview.summary}. It cannot be undone: the file has {size:,} bytes, and what it "
+            f"holds is kept up to {CHECKPOINT_BYTES_MAX:,}"
+        )
+        return msgspec.structs.replace(preview, summary=note)
 
     async def _result(self, call: ToolCall, ask: Ask) -> ToolResult:
         try:

@@ -66,6 +66,7 @@ class Rename:
             sequential=True,
             previews=True,
             path_arguments=("path", "newPath"),
+            follows_links=False,
         )
 
     def run(self, call: ToolCall) -> ToolResult:
@@ -155,6 +156,7 @@ class Delete:
             sequential=True,
             previews=True,
             path_arguments=("path",),
+            follows_links=False,
         )
 
     def run(self, call: ToolCall) -> ToolResult:

@@ -1,0 +1,1 @@
+"""The files that tools change, as they were: kept, and taken back."""
