@@ -86,12 +86,15 @@ class Arms:
 
     def __init__(self) -> None:
         self._arms: dict[str, dict[int, str]] = {}
+        self._functions: dict[str, dict[int, str]] = {}
         self._left: dict[str, set[int]] = {}
         package = import_module(ACTORS)
         for found in iter_modules(package.__path__):
             module = import_module(f"{ACTORS}.{found.name}")
             path = str(module.__file__)
-            self._arms[path] = _arms_of(inspect.getsource(module))
+            source = inspect.getsource(module)
+            self._arms[path] = _arms_of(source)
+            self._functions[path] = _functions_of(source, self._arms[path])
             self._left[path] = set(self._arms[path])
         self._interesting: dict[CodeType, bool] = {}
 
@@ -106,6 +109,15 @@ class Arms:
             for path, lines in sorted(self._left.items())
             for line in sorted(lines)
         )
+
+    def names_unreached(self) -> tuple[str, ...]:
+        """`turn_stop.py on_stop: case Waiting()`: a name that other changes of the file leave."""
+        names = {
+            f"{path.rpartition('/')[2]} {self._functions[path][line]}: {self._arms[path][line]}"
+            for path, lines in self._left.items()
+            for line in lines
+        }
+        return tuple(sorted(names))
 
     def take(self, unreached: tuple[str, ...]) -> None:
         """What another process has not reached either."""
@@ -177,6 +189,16 @@ def _arms_of(source: str) -> dict[int, str]:
         if isinstance(node, ast.Expr) and ast.unparse(node.value).startswith("assert_never(")
     }
     return {line: text for line, text in arms.items() if line not in never}
+
+
+def _functions_of(source: str, arms: dict[int, str]) -> dict[int, str]:
+    """The function that each arm stands in."""
+    found: dict[int, str] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            inside = (line for line in arms if node.lineno <= line <= (node.end_lineno or 0))
+            found.update(dict.fromkeys(inside, node.name))
+    return found
 
 
 # --- what there is to reach ----------------------------------------------------------------------
