@@ -14,6 +14,7 @@ from tenure.messages.settings import Mode, Rule
 from tenure.runtime.testing.workloads.base import AtSeat, Op
 from tenure.runtime.testing.workloads.compaction import CompactionOp
 from tenure.runtime.testing.workloads.handover import HandoverOp
+from tenure.runtime.testing.workloads.queue import QueueOp
 from tenure.runtime.testing.workloads.sessions import SessionOp
 
 # --- what the model of a turn does, call by call ---------------------------------------------
@@ -244,7 +245,7 @@ SeatOp = (
     | ClockBack | EditFile
 )  # fmt: skip
 
-AnyOp = SeatOp | SessionOp | CompactionOp | HandoverOp
+AnyOp = SeatOp | SessionOp | CompactionOp | HandoverOp | QueueOp
 """Whatever a plan may hold: the operations of seats, and those of each other workload."""
 
 # --- the plan --------------------------------------------------------------------------------

@@ -6,11 +6,12 @@ A new one is a module here, its operations in `workload.AnyOp`, and a line in `W
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from tenure.runtime.testing.workloads import compaction, handover, sessions
+from tenure.runtime.testing.workloads import compaction, handover, queue, sessions
 from tenure.runtime.testing.workloads.base import Op, Workload
 
 WORKLOADS: dict[str, Workload] = {
-    each.name: each for each in (sessions.WORKLOAD, compaction.WORKLOAD, handover.WORKLOAD)
+    each.name: each
+    for each in (sessions.WORKLOAD, compaction.WORKLOAD, handover.WORKLOAD, queue.WORKLOAD)
 }
 """All but the seats themselves, whose operations come in every workload."""
 
