@@ -10,9 +10,43 @@ RARE = "reached by some seeds of the workload, and by none of the few plans that
 MISSING = "no operation of a workload leads here yet; step tests do"
 INDEX = "no workload builds an index yet; its own tests step every arm"
 HANDOFF = "no workload writes handoffs yet; its own tests step every arm"
+INSTALL = "no workload installs packages yet; its own tests step every arm"
+QUESTIONS = "no tool of a workload asks the user a question yet; step tests do"
 PATTERNS = "pure: no workload has rules by pattern yet; its own tests take it line by line"
 
 ARMS: dict[str, str] = {
+    "installer.py": INSTALL,
+    "approval_questions.py": QUESTIONS,
+    "turn_questions.py": QUESTIONS,
+    "approval.py approval_step": QUESTIONS,
+    "approval.py _grant": RARE,
+    "approval_gate.py _by_rules": RARE,
+    "approval_state.py granted": RARE,
+    "compaction.py on_drop: if isinstance(state, Idle)": RARE,
+    "session.py on_command: case Unwinding() | Rewinding() | Restoring()": RARE,
+    "session.py on_live_command: if token != live.session.token": RARE,
+    "session.py on_write_outcome: case Flushing(before=before)": RARE,
+    "session_appends.py _enqueue: case Settling(asker, owed, waiting)": RARE,
+    "session_handover.py ask_again: if isinstance(more, HandingOver)": RARE,
+    "session_swap.py commit_when_quiet": RARE,
+    "settings.py on_want: case Writing(policy, asker, waiting)": RARE,
+    "settings.py settings_step: case SettingsNotWritten(path=path, reason=reason)": RARE,
+    "turn.py on_answered: case Answered(re=QuestionPut() as put, reply=reply)": QUESTIONS,
+    "turn.py on_command: case ContinueTurn()": RARE,
+    "turn.py on_outcome: case [Acting(), ToolAsked()]": QUESTIONS,
+    "turn.py on_outcome: if outcome.turn_id != state.run.turn_id": LATE,
+    "turn.py on_question": QUESTIONS,
+    "turn.py turn_step: case ToolAnswered() | ToolNotAnswered()": QUESTIONS,
+    "turn_commands.py on_continue": RARE,
+    "turn_commands.py on_run: case Drained(cause=cause)": RARE,
+    "turn_commands.py stop_waiting": RARE,
+    "turn_drain.py attach: if back": RARE,
+    "turn_end.py drained: if adding": RARE,
+    "turn_queue.py": RARE,
+    "turn_room.py call_again: if overrun is not None": RARE,
+    "turn_room.py next_call: if overrun is not None": RARE,
+    "turn_start.py save_prompt: case Resumed(turn_id=turn_id)": RARE,
+    "turn_stop.py _wind_down": RARE,
     "approval.py on_confirmed: if verdict == 'deny'": MISSING,
     "approval.py on_decide": MISSING,
     "approval.py on_rule_saved: if not isinstance(stage, Remembering)": LATE,
@@ -136,6 +170,11 @@ ARMS: dict[str, str] = {
 }
 
 REFUSALS: dict[str, str] = {
+    "InstallBusy": INSTALL,
+    "InstallFailed": INSTALL,
+    "PackageNotFound": INSTALL,
+    "PackageRefused": INSTALL,
+    "SettingsNotSaved": RARE,
     "BadRequest": MISSING,
     "BriefUnknown": HANDOFF,
     "BudgetSpent": RARE,
@@ -159,6 +198,14 @@ REFUSALS: dict[str, str] = {
 }
 
 CRASH_POINTS: dict[str, str] = {
+    "AnswerTool": QUESTIONS,
+    "PutToUser": QUESTIONS,
+    "CloseTranscript": RARE,
+    "ChangePackages": INSTALL,
+    "CheckPackages": INSTALL,
+    "FetchPackage": INSTALL,
+    "FindPackageSource": INSTALL,
+    "LoadPackages": INSTALL,
     "AlterTranscript": RARE,
     "ChangeStored": RARE,
     "ClaimIndex": INDEX,
