@@ -318,7 +318,7 @@ class Host:
     @property
     def plugins(self) -> HostPlugins:
         """The packages of the root: skills and MCP servers."""
-        return HostPlugins(self.ask)
+        return HostPlugins(self.ask, self._alive().doors.packages)
 
     @property
     def handoff(self) -> HostHandoff:

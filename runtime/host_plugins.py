@@ -11,6 +11,7 @@ from tenure.messages.install import (
     InstallPackage,
     PackageInstalled,
     PackageName,
+    PackageNotFound,
     PackageRemoved,
     PackageRolledBack,
     Packages,
@@ -28,6 +29,8 @@ from tenure.messages.install import (
     Verified,
     VerifyPackages,
 )
+from tenure.runtime.doors.packages.door import PackagesDoor
+from tenure.runtime.doors.packages.manifest import BadManifest
 from tenure.runtime.seat import AskHost, refused
 
 UNSIGNED = Unsigned()
@@ -40,8 +43,9 @@ class HostPlugins:
     violation, `InstallFailed` says why what was there is still there.
     """
 
-    def __init__(self, ask: AskHost) -> None:
+    def __init__(self, ask: AskHost, door: PackagesDoor) -> None:
         self._ask = ask
+        self._door = door
 
     async def list(self) -> tuple[PackageView, ...]:
         """Every package, the broken ones too."""
@@ -58,6 +62,17 @@ class HostPlugins:
     async def skills(self) -> tuple[SkillView, ...]:
         """The skills of the enabled packages, in their order of precedence."""
         return (await self.loaded()).skills
+
+    async def prompt_of(self, skill: str, arguments: str = "") -> str:
+        """The prompt that uses a skill: its text, with `$ARGUMENTS` replaced.
+
+        Args:
+            skill: its name, or `package:name`.
+        """
+        try:
+            return await self._door.invoke(skill, arguments)
+        except BadManifest as bad:
+            raise refused(PackageNotFound(name=skill, reason=str(bad))) from None
 
     async def servers(self) -> tuple[ServerView, ...]:
         """The MCP servers of the enabled packages.  Only those that are `allowed` may be used."""
@@ -102,21 +117,21 @@ class HostPlugins:
             return reply
         raise refused(reply)
 
-    async def enable(self, name: str) -> None:
+    async def enable(self, name: str) -> ChoiceSaved:
         """Offer its skills and servers."""
-        await self._choose(EnablePackage(name=PackageName(name)))
+        return await self._choose(EnablePackage(name=PackageName(name)))
 
-    async def disable(self, name: str) -> None:
+    async def disable(self, name: str) -> ChoiceSaved:
         """Offer them no more; the package stays."""
-        await self._choose(DisablePackage(name=PackageName(name)))
+        return await self._choose(DisablePackage(name=PackageName(name)))
 
-    async def allow_server(self, server_id: str) -> None:
+    async def allow_server(self, server_id: str) -> ChoiceSaved:
         """Let an MCP server of a package be used."""
-        await self._choose(AllowServer(server_id=server_id))
+        return await self._choose(AllowServer(server_id=server_id))
 
-    async def forbid_server(self, server_id: str) -> None:
+    async def forbid_server(self, server_id: str) -> ChoiceSaved:
         """Take that back."""
-        await self._choose(ForbidServer(server_id=server_id))
+        return await self._choose(ForbidServer(server_id=server_id))
 
     async def verify(self) -> Verified:
         """Compare every file with the digest that it was installed with."""
@@ -138,7 +153,8 @@ class HostPlugins:
             return reply
         raise refused(reply)
 
-    async def _choose(self, command: Command) -> None:
+    async def _choose(self, command: Command) -> ChoiceSaved:
         reply = await self._ask(command)
-        if not isinstance(reply, ChoiceSaved):
-            raise refused(reply)
+        if isinstance(reply, ChoiceSaved):
+            return reply
+        raise refused(reply)

@@ -38,6 +38,7 @@ HELP = f"""\
 /sessions     list the sessions
 {SESSIONS_HELP}
 {QUEUE_HELP}
+/skill NAME   use a skill of a package; what you write behind it is for the skill
 /help         show this
 /quit         leave (as does the end of the input)
 
@@ -160,7 +161,9 @@ class Chat:
             line = await self._lines.next()
             if line is None or line.strip() == "/quit":
                 return
-            if line.startswith("/"):
+            if line.startswith("/skill "):
+                await self._skill(line.removeprefix("/skill ").strip())
+            elif line.startswith("/"):
                 await self._command(line)
             elif line.strip():
                 await self._turn(line)
@@ -192,6 +195,16 @@ class Chat:
             else:
                 await turn.resume()
                 await turn.follow_rest(rest)
+
+    async def _skill(self, text: str) -> None:
+        """A turn that uses a skill of a package."""
+        name, _, arguments = text.partition(" ")
+        try:
+            prompt = await self._host.plugins.prompt_of(name, arguments.strip())
+        except Refused as refused:
+            self._screen.refusal(refused.reply)
+        else:
+            await self._turn(prompt)
 
     async def _command(self, line: str) -> None:
         word, _, rest = line.strip().partition(" ")

@@ -36,6 +36,8 @@ COMMANDS = {
     "questions": "tenure.runtime.cli.questions:questions",
     "answer": "tenure.runtime.cli.questions:answer",
     "index": "tenure.runtime.cli.index",
+    "plugin": "tenure.runtime.cli.plugin",
+    "doctor": "tenure.runtime.cli.doctor",
     "trace": "tenure.runtime.cli.trace",
     "replay": "tenure.runtime.cli.replay",
     "invariants": "tenure.runtime.cli.invariants",

@@ -41,6 +41,7 @@ from tenure.runtime.doors.packages.download import Download
 from tenure.runtime.doors.packages.layout import Layout
 from tenure.runtime.doors.packages.loader import Loader
 from tenure.runtime.doors.packages.placing import IN_USE, NotPlaced
+from tenure.runtime.doors.packages.skill_tool import invocation
 from tenure.runtime.doors.packages.sources import Fetched, Sources
 from tenure.runtime.doors.packages.tree import LIMITS, Limits, Rejected
 
@@ -140,6 +141,10 @@ class PackagesDoor:
             return PackagesLoaded(packages=await self._leaves.workers.run(self.loader.load))
         except OSError as refused:
             return PackagesNotLoaded(reason=_why(refused))
+
+    async def invoke(self, skill: str, arguments: str) -> str:
+        """The prompt of `/skill NAME ARGUMENTS`.  Raises `BadManifest`: there is no such skill."""
+        return await self._leaves.workers.run(invocation, self.loader, skill, arguments)
 
     async def check(self, effect: CheckPackages, context: Context) -> Outcome:
         try:

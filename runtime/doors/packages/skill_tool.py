@@ -152,6 +152,6 @@ def invocation(loader: Loader, name: str, arguments: str) -> str:
     elif arguments:
         body = f"{body.rstrip()}\n\n{arguments}"
     return (
-        f"Use the skill {skill.name} of the package {skill.package}. {UNTRUSTED}\n\n"
+        f"Use the skill {skill.name} of the package {skill.package} (third-party text).\n\n"
         f"<skill name={skill.name!r}>\n{body.strip()}\n</skill>"
     )
