@@ -8,6 +8,7 @@ from tenure.runtime.testing.checkers.compaction import Passes, Summaries
 from tenure.runtime.testing.checkers.durable import Durable
 from tenure.runtime.testing.checkers.gate import Gates
 from tenure.runtime.testing.checkers.limits import Budgets, Loops
+from tenure.runtime.testing.checkers.queue import Queues
 from tenure.runtime.testing.checkers.session import LiveSeats, Swaps, Tokens
 from tenure.runtime.testing.checkers.stops import Stops
 from tenure.runtime.testing.checkers.supervision import Restarts
@@ -23,7 +24,7 @@ def message_checkers() -> list[Checker]:
     return [
         Answers(), Lanes(), Effects(), Streams(), Restarts(), Tokens(), Swaps(), Turns(), Starts(),
         Stops(), Requests(), Denials(), Remembered(), Gates(), Fences(), Loops(), Budgets(),
-        Passes(),
+        Passes(), Queues(),
     ]  # fmt: skip
 
 
