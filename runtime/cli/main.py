@@ -19,6 +19,7 @@ COMMANDS = {
     "sessions": "tenure.runtime.cli.sessions",
     "compact": "tenure.runtime.cli.compact",
     "uncompact": "tenure.runtime.cli.uncompact",
+    "undo": "tenure.runtime.cli.undo",
     "sleep": "tenure.runtime.cli.continuity:sleep",
     "wake": "tenure.runtime.cli.continuity:wake",
     "ack": "tenure.runtime.cli.continuity:ack",
