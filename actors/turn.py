@@ -13,6 +13,7 @@ ARCHITECTURE.md, section TurnActor.
 
 from msgspec.structs import replace
 
+from tenure.actors.turn_child import on_child_called, on_child_decided, on_stop_call
 from tenure.actors.turn_commands import on_continue, on_run, on_stop_active, stop_waiting
 from tenure.actors.turn_drain import attach, detach, drain
 from tenure.actors.turn_end import after, ended_of, never_began, recover
@@ -38,6 +39,7 @@ from tenure.actors.turn_state import (
     CallDecided,
     Calling,
     CallsWereSettled,
+    ChildDecided,
     Delivering,
     Drained,
     EndSaved,
@@ -86,6 +88,13 @@ from tenure.messages.handover import DetachSession
 from tenure.messages.questions import ToolAnswered, ToolAsked, ToolNotAnswered
 from tenure.messages.queue import ArmQueue, ChangeQueue, ContinueTurn, GetQueue, RunPrompt
 from tenure.messages.session import CallsSettled
+from tenure.messages.subagents import (
+    CallNotRunning,
+    ChildCalled,
+    ChildGated,
+    ChildNotGated,
+    StopCall,
+)
 from tenure.messages.tokens import TurnId
 from tenure.messages.turn import (
     AbandonDrain,
@@ -137,6 +146,7 @@ RunOutcome = (
     | TimeUp
     | TimeNotKept
     | ToolAsked
+    | ChildCalled
 )
 
 
@@ -159,6 +169,8 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
             return on_get(state, taken)
         case GetQueue():
             return Step[State](state).answer(taken.asker, view_of(queue_of(state)))
+        case StopCall():
+            return on_stop_one(state, message, taken)
         case OwnerStarted(incarnation=incarnation):
             return on_started(state, incarnation)
         case (
@@ -169,13 +181,11 @@ def turn_step(state: State, message: Message, taken: Taken) -> Step[State]:
             | ModelCallFailed()
             | ToolCallDone()
             | ToolCallFailed()
-            | WaitOver()
-            | TimeUp()
-            | TimeNotKept()
-            | ToolAsked()
         ):
             return on_outcome(state, message, taken)
-        case ToolAnswered() | ToolNotAnswered():
+        case WaitOver() | TimeUp() | TimeNotKept() | ToolAsked() | ChildCalled():
+            return on_outcome(state, message, taken)
+        case ToolAnswered() | ToolNotAnswered() | ChildGated() | ChildNotGated():
             return Step(state)
         case Answered():
             return on_answered(state, message, taken)
@@ -192,6 +202,8 @@ def on_answered(state: State, message: Answered, taken: Taken) -> Step[State]:
             return on_append_answered(state, saved, message.reply, taken)
         case Answered(re=RoomMade(turn_id=turn_id)):
             return on_room(state, turn_id, message.reply, taken)
+        case Answered(re=ChildDecided() as child, reply=reply):
+            return on_child(state, child, reply, taken)
         case Answered(re=QuestionPut() as put, reply=reply):
             return on_question(state, put, reply)
         case Answered(re=CallsWereSettled(), reply=reply):
@@ -302,6 +314,8 @@ def on_outcome(state: State, outcome: RunOutcome, taken: Taken) -> Step[State]:
             return call_again(state, taken)
         case _, TimeNotKept(reason=reason):
             return on_time_not_kept(state, reason, taken)
+        case Acting(), ChildCalled():
+            return on_child_called(state, outcome)
         case Acting(), ToolAsked():
             return on_tool_asked(state, outcome)
         case Acting() | StoppingTools(), ToolCallDone() | ToolCallFailed():
@@ -337,6 +351,23 @@ def on_question(state: State, put: QuestionPut, reply: Reply) -> Step[State]:
     if isinstance(state, Acting) and state.run.turn_id == put.turn_id:
         return on_question_answered(state, put, reply)
     return Step(state)
+
+
+def on_child(state: State, decided: ChildDecided, reply: Reply, taken: Taken) -> Step[State]:
+    """A decision about a subagent's call takes effect in the current turn, or is superseded."""
+    if isinstance(state, Acting) and state.run.turn_id == decided.turn_id:
+        return on_child_decided(state, decided, reply, taken)
+    if isinstance(reply, CallAllowed | CallDenied | CallStopped):
+        return superseded(Step(state), reply.request_id)
+    return Step(state)
+
+
+def on_stop_one(state: State, message: StopCall, taken: Taken) -> Step[State]:
+    """A stop for one call of the turn that runs, and of no other."""
+    if isinstance(state, Acting) and state.run.turn_id == message.turn_id:
+        return on_stop_call(state, message, taken)
+    gone = CallNotRunning(turn_id=message.turn_id, call_id=message.call_id)
+    return Step[State](state).answer(taken.asker, gone)
 
 
 def on_append_answered(state: State, saved: Saved, reply: Reply, taken: Taken) -> Step[State]:

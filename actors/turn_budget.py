@@ -5,6 +5,7 @@ turn uses is counted in its run.
 """
 
 import msgspec
+from msgspec.structs import replace
 
 from tenure.actors.turn_state import Run
 from tenure.messages.limits import (
@@ -16,7 +17,10 @@ from tenure.messages.limits import (
     Spent,
     sentence,
 )
-from tenure.messages.turn_effects import KeepTime
+from tenure.messages.turn_effects import KeepTime, ToolCallDone, ToolCallFailed
+
+CHILD_USAGE = "usage"
+"""In the details of a tool result: what the call itself had used."""
 
 
 class Overrun(msgspec.Struct, frozen=True):
@@ -52,12 +56,24 @@ def overrun_of(run: Run, now_ms: int, calls: int = 0) -> Overrun | None:
 
 
 def spent_by(run: Run, now_ms: int) -> Spent:
-    return Spent(
+    own = Spent(
         usage=run.usage,
         requests=run.calls,
         tool_calls=run.tool_calls,
         wall_ms=max(0, now_ms - run.began_ms),
     )
+    return own.plus(run.by_children)
+
+
+def with_child(run: Run, outcome: ToolCallDone | ToolCallFailed) -> Run:
+    """The run with what a subagent used, where the call that ended was one."""
+    if isinstance(outcome, ToolCallFailed) or CHILD_USAGE not in outcome.details:
+        return run
+    try:
+        used = msgspec.convert(outcome.details[CHILD_USAGE], Spent)
+    except msgspec.ValidationError:
+        return run
+    return replace(run, by_children=run.by_children.plus(used))
 
 
 def refusal_of(run: Run, overrun: Overrun) -> BudgetSpent:

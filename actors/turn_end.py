@@ -134,7 +134,10 @@ def ended_of(run: Run, end: End, why: str) -> TurnEnded:
     match end:
         case Finished(stop_reason, error):
             return TurnEnded(
-                turn_id=run.turn_id, stop_reason=stop_reason, error=error or why, usage=run.usage
+                turn_id=run.turn_id,
+                stop_reason=stop_reason,
+                error=error or why,
+                usage=run.usage.plus(run.by_children.usage),
             )
         case Stopped(cause, said):
             return TurnEnded(
@@ -142,7 +145,7 @@ def ended_of(run: Run, end: End, why: str) -> TurnEnded:
                 stop_reason="stopped",
                 cause=cause,
                 error=said or why,
-                usage=run.usage,
+                usage=run.usage.plus(run.by_children.usage),
             )
 
 

@@ -14,7 +14,7 @@ from tenure.messages.content import (
     Usage,
 )
 from tenure.messages.entries import CustomEntry
-from tenure.messages.limits import Overrides, TurnRules
+from tenure.messages.limits import Overrides, Spent, TurnRules
 from tenure.messages.models import ToolSpec
 from tenure.messages.tokens import CallId, QueueItemId, SessionToken, TurnId
 from tenure.messages.turn import StopCause, TurnStopReason
@@ -68,6 +68,8 @@ class Run(msgspec.Struct, frozen=True):
     usage: Usage = Usage(priced=True)
     loop: Loop = Loop()
     rules: TurnRules = TurnRules()
+    by_children: Spent = Spent()
+    """What subagents of the turn used."""
     fallback: tuple[str, ...] = ()
     """The models that are left to fall back on."""
     noted_model: str = ""
@@ -392,3 +394,10 @@ class QuestionPut(msgspec.Struct, frozen=True):
     turn_id: TurnId
     call_id: CallId
     number: int
+
+
+class ChildDecided(msgspec.Struct, frozen=True):
+    turn_id: TurnId
+    child_call_id: CallId
+    digest: str
+    """Of the call that the subagent wants to make."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from tenure.actors.turn_budget import overrun_of
+from tenure.actors.turn_budget import overrun_of, with_child
 from tenure.actors.turn_end import after, error_result
 from tenure.actors.turn_loop_guard import is_looping, noted, why_stopped
 from tenure.actors.turn_state import (
@@ -118,6 +118,7 @@ def on_tool_ended(
         return Step(state)
     also = _checkpoint_result(call.status.checkpoint, outcome)
     done = Done(result_of(call, outcome, taken), also)
+    state = replace(state, run=with_child(state.run, outcome))
     if isinstance(state, Acting):
         return advance(_with_status(state, call, done), taken)
     return settle_tools(replace(state, calls=with_status(state.calls, call, done)))

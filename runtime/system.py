@@ -71,6 +71,7 @@ from tenure.messages.settings import (
     SettingsRead,
     WriteSettings,
 )
+from tenure.messages.subagents import GateChild
 from tenure.messages.tokens import Role, SessionId, turn_session
 from tenure.messages.transcripts import (
     AlterTranscript,
@@ -104,6 +105,7 @@ from tenure.runtime.doors.search.wiring import IndexDoors, IndexWishes, open_ind
 from tenure.runtime.doors.settings_file import SettingsFile
 from tenure.runtime.doors.summaries.door import Summaries
 from tenure.runtime.doors.tools.door import AnyTool, Tools
+from tenure.runtime.doors.tools.subagent import Subagents
 from tenure.runtime.doors.transcripts import Transcripts
 from tenure.runtime.doors.transcripts.customs import custom_fields
 from tenure.runtime.doors.transcripts.keeping import Keeping
@@ -156,6 +158,7 @@ class Doors:
     keeping: Keeping
     spendings: Spendings
     tools: Tools
+    subagents: Subagents
     models: Models
     summaries: Summaries
     settings: SettingsFile
@@ -188,6 +191,8 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
     default = "librarian" if wishes.model is None else wishes.model
     models = Models(leaves, transcripts, tools, default, wishes.base_url)
     settings = SettingsFile(leaves, root, claims, wishes.settings or {})
+    subagents = Subagents(models, tools.specs)
+    tools.let_run(subagents)
 
     def checkpoints_of(session_id: SessionId, seat: str) -> list[dict[str, Any]] | None:
         live = transcripts.held(session_id, seat)
@@ -199,6 +204,7 @@ def open_doors(leaves: Leaves, root: str, host_id: str, wishes: Wishes) -> Doors
         keeping=Keeping(leaves, transcripts),
         spendings=Spendings(leaves, transcripts),
         tools=tools,
+        subagents=subagents,
         models=models,
         summaries=Summaries(leaves, transcripts, models),
         settings=settings,
@@ -317,12 +323,9 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         PlanCompaction: settings.plan,
         SummariseConversation: doors.summaries.summarise,
         CallModel: doors.models.call,
-        RunTool: doors.tools.run,
         Wait: doors.pause.wait,
         KeepTime: doors.pause.keep_time,
         ReadSpending: doors.spendings.read,
-        PutToUser: doors.approver.put,
-        AnswerTool: doors.tools.asking.answer,
         **_approval_handlers(doors),
         ReadSettings: doors.settings.read,
         WriteSettings: doors.settings.write,
@@ -337,7 +340,19 @@ def handlers_of(doors: Doors, wishes: Wishes) -> Handlers:
         ChangePackages: doors.packages.change,
         LoadPackages: doors.packages.load,
         CheckPackages: doors.packages.check,
+        **_handlers_of_tools(doors),
         **_handlers_of_the_index(doors),
+    }
+
+
+def _handlers_of_tools(doors: Doors) -> Handlers:
+    return {
+        RunTool: doors.tools.run,
+        PreviewCall: doors.tools.preview,
+        AskUser: doors.approver.ask,
+        PutToUser: doors.approver.put,
+        AnswerTool: doors.tools.asking.answer,
+        GateChild: doors.subagents.gate,
     }
 
 

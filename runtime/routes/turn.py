@@ -3,6 +3,7 @@
 from tenure.messages.base import Command
 from tenure.messages.handover import DetachSession
 from tenure.messages.queue import ArmQueue, ChangeQueue, ContinueTurn, GetQueue, RunPrompt
+from tenure.messages.subagents import StopCall
 from tenure.messages.turn import (
     AbandonDrain,
     AttachSession,
@@ -22,6 +23,7 @@ TAKEN: tuple[type[Command], ...] = (
     AttachSession,
     DetachSession,
     GetTurn,
+    StopCall,
     GetQueue,
     RunPrompt,
     ContinueTurn,

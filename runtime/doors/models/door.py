@@ -159,6 +159,37 @@ class Models:
             within_s=within_s,
         )
 
+    async def converse(
+        self,
+        system: str,
+        messages: tuple[ChatMessage, ...],
+        tools: tuple[ToolSpec, ...],
+        session_id: SessionId,
+        within_s: float,
+    ) -> AssistantMessage:
+        """The next message of a conversation that is no session's, by the default model.
+
+        Raises:
+            ModelCallError: the model cannot be called, failed, or took too long.
+        """
+        try:
+            name = self._name("")
+            found = await self._find(name)
+        except NotAvailable as error:
+            failure = ModelFailure(kind=error.kind, reason=error.reason)
+            raise ModelCallError(failure) from error
+        request = ModelRequest(
+            model=str(name), system=system, messages=messages, tools=tools, session_id=session_id
+        )
+        return await whole_answer(
+            found,
+            name,
+            request,
+            clock=self._leaves.clock,
+            fresh=self._leaves.entropy.fresh,
+            within_s=within_s,
+        )
+
     async def window(self, model: str) -> int:
         """Tokens that a model can read; 0 where nobody knows.  Empty takes the default."""
         try:

@@ -25,6 +25,8 @@ from tenure.runtime.doors.tools.asking import Ask, Asking, AskingTool, AskUserTo
 from tenure.runtime.doors.tools.moving import Delete, Rename
 from tenure.runtime.doors.tools.reading import List, Read
 from tenure.runtime.doors.tools.searching import Search
+from tenure.runtime.doors.tools.subagent import NAME as SUBAGENT
+from tenure.runtime.doors.tools.subagent import Subagents
 from tenure.runtime.doors.tools.tool import (
     AnyTool,
     AsyncTool,
@@ -81,6 +83,7 @@ class Tools:
         self._tools = {tool.spec.name: tool for tool in (*own, *unlisted)}
         self._unlisted = frozenset(tool.spec.name for tool in unlisted)
         self._unlisted -= {tool.spec.name for tool in extra}
+        self._subagents: Subagents | None = None
         self._own = frozenset(self._tools) - {tool.spec.name for tool in extra}
         self._tools |= {tool.spec.name: tool for tool in extra}
         names = [tool.spec.name for tool in extra]
@@ -91,9 +94,16 @@ class Tools:
         specs = {name: tool.spec for name, tool in self._tools.items()}
         self.keeping = FileKeeping(leaves, root, self.store, specs)
 
+    def let_run(self, subagents: Subagents) -> None:
+        """Offer subagents, too, unless the embedder has a tool of that name."""
+        if SUBAGENT not in self._tools:
+            self._subagents = subagents
+
     def specs(self) -> tuple[ToolSpec, ...]:
         """What the model is offered."""
-        return tuple(tool.spec for name, tool in self._tools.items() if name not in self._unlisted)
+        listed = (tool for name, tool in self._tools.items() if name not in self._unlisted)
+        specs = tuple(tool.spec for tool in listed)
+        return specs if self._subagents is None else (*specs, self._subagents.spec)
 
     async def run(self, effect: RunTool, context: Context) -> Outcome:
         """Run one call.
@@ -108,7 +118,11 @@ class Tools:
             turn_id=effect.turn_id,
             call_id=effect.call_id,
         )
-        result = await self._allowed_result(effect, call, self.asking.of(effect, context))
+        ask = self.asking.of(effect, context)
+        if self._subagents is not None and effect.tool == SUBAGENT:
+            result = await self._of_subagent(self._subagents, effect, context)
+        else:
+            result = await self._allowed_result(effect, call, ask)
         after: tuple[FileImage, ...] = ()
         if effect.checkpoint:
             with suppress(OSError):  # nobody knows then, and the undo says so
@@ -166,6 +180,19 @@ class Tools:
             f"holds is kept up to {CHECKPOINT_BYTES_MAX:,}"
         )
         return msgspec.structs.replace(preview, summary=note)
+
+    async def _of_subagent(
+        self, subagents: Subagents, effect: RunTool, context: Context
+    ) -> ToolResult:
+        ask = self.asking.of(effect, context)
+
+        async def run_call(call: ToolCall) -> ToolResult:
+            return _capped(await self._result(call, ask))
+
+        try:
+            return await subagents.run(effect, context, run_call)
+        except ToolRefused as refused:
+            return error_result(str(refused))
 
     async def _result(self, call: ToolCall, ask: Ask) -> ToolResult:
         try:
