@@ -126,14 +126,19 @@ class Subagents:
             self._waiting.pop(name, None)
 
     def _tools(self, names: list[str]) -> tuple[ToolSpec, ...]:
-        there = {spec.name: spec for spec in self._specs() if spec.name not in NOT_FOR_CHILDREN}
+        # What changes something would need its checkpoint, which is bound to a turn's own call.
+        there = {
+            spec.name: spec
+            for spec in self._specs()
+            if not spec.mutating and spec.name not in NOT_FOR_CHILDREN
+        }
         unknown = [name for name in names if name not in there]
         if unknown:
             raise ToolRefused(
                 f"a subagent has no tool {', '.join(unknown)}; there are: {', '.join(there)}"
             )
         if not names:
-            return tuple(spec for spec in there.values() if not spec.mutating)
+            return tuple(there.values())
         return tuple(there[name] for name in dict.fromkeys(names))
 
 
