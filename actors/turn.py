@@ -13,7 +13,7 @@ ARCHITECTURE.md, section TurnActor.
 
 from msgspec.structs import replace
 
-from tenure.actors.turn_child import on_child_called, on_child_decided, on_stop_call
+from tenure.actors.turn_child import ChildDecided, on_child_called, on_child_decided, on_stop_call
 from tenure.actors.turn_commands import on_continue, on_run, on_stop_active, stop_waiting
 from tenure.actors.turn_drain import attach, detach, drain
 from tenure.actors.turn_end import after, ended_of, never_began, recover
@@ -39,7 +39,6 @@ from tenure.actors.turn_state import (
     CallDecided,
     Calling,
     CallsWereSettled,
-    ChildDecided,
     Delivering,
     Drained,
     EndSaved,

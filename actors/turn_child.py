@@ -1,7 +1,9 @@
 """Subagents of the turn: their calls pass the turn's own gate, and one can be stopped alone."""
 
+import msgspec
+
 from tenure.actors.turn_end import after
-from tenure.actors.turn_state import Acting, ChildDecided, Running, State
+from tenure.actors.turn_state import Acting, Running, State
 from tenure.actors.turn_stop import stop
 from tenure.actors.turn_tools import applied, find
 from tenure.messages.approval import CallAllowed, CallDenied, CallStopped, DecideCall, digest_of
@@ -13,7 +15,15 @@ from tenure.messages.subagents import (
     GateChild,
     StopCall,
 )
+from tenure.messages.tokens import CallId, TurnId
 from tenure.runtime.step import Step, Taken
+
+
+class ChildDecided(msgspec.Struct, frozen=True):
+    turn_id: TurnId
+    child_call_id: CallId
+    digest: str
+    """Of the call that the subagent wants to make."""
 
 
 def on_child_called(state: Acting, asked: ChildCalled) -> Step[State]:

@@ -394,10 +394,3 @@ class QuestionPut(msgspec.Struct, frozen=True):
     turn_id: TurnId
     call_id: CallId
     number: int
-
-
-class ChildDecided(msgspec.Struct, frozen=True):
-    turn_id: TurnId
-    child_call_id: CallId
-    digest: str
-    """Of the call that the subagent wants to make."""
