@@ -272,7 +272,7 @@ def test_damaged_target_is_served_from_its_backup_and_built_from_it():
         again = complete(x.build(host))
         assert (again.generation, again.embedded) == (2, 0)
         assert x.read("index.json.bak") == backup
-        assert x.found(host, "awake")[0] == "dogs.md"
+        assert x.found(host, '"awake"')[0] == "dogs.md"
 
 
 @pytest.mark.witness("INDEX-4")
@@ -295,7 +295,7 @@ def test_generation_with_a_damaged_segment_gives_way_to_the_one_before(how):
         if how == "cut short":
             assert status(x, host).index.generation == 1
         complete(x.build(host))
-        assert x.found(host, "awake")[0] == "dogs.md"
+        assert x.found(host, '"awake"')[0] == "dogs.md"
 
 
 @pytest.mark.witness("INDEX-3")
@@ -311,7 +311,7 @@ def test_target_and_backup_that_are_both_damaged_are_set_aside_and_built_anew():
         assert "damaged-1" in told[0].recovered[0]
         assert x.read("index.json.damaged-1") == b"one"
         assert x.read("index.json.bak.damaged-1") == b"two"
-        assert x.found(host, "puppy")[0] == "dogs.md"
+        assert x.found(host, '"puppy"')[0] == "dogs.md"
 
 
 @pytest.mark.witness("INDEX-3")
@@ -437,16 +437,16 @@ def second_generation(point: CrashPoint | None, power: bool = False) -> CrashAt:
         shown = status(x, reader)
         assert isinstance(shown.index, IndexReady), crash.hit
         assert not isinstance(shown.run, RunActive), crash.hit
-        found = x.found(reader, "puppy")
+        found = x.found(reader, '"puppy"')
         assert found[0] == "dogs.md", crash.hit
-        snippet = x.do(reader, x.index(reader).search("puppy")).hits[0].passages[0].snippet
+        snippet = x.do(reader, x.index(reader).search('"puppy"')).hits[0].passages[0].snippet
         expected = {1: "The puppy sleeps by the oven.", 2: "The puppy is awake."}
         assert snippet == expected[shown.index.generation], crash.hit
         if result is not None:
             assert complete(result).generation == shown.index.generation == 2
         last = x.host("last")
         assert complete(x.build(last)).generation == 2
-        assert x.found(last, "awake")[0] == "dogs.md"
+        assert x.found(last, '"awake"')[0] == "dogs.md"
         report = x.do(last, x.index(last).verify())
         assert report.sound, report
         return crash
@@ -481,7 +481,7 @@ def test_full_disk_at_any_write_fails_the_run_and_the_last_generation_is_served(
             x.world.disk.before = None
             shown = status(x, host).index
             assert shown.generation in (1, 2)
-            assert x.found(host, "puppy")[0] == "dogs.md"
+            assert x.found(host, '"puppy"')[0] == "dogs.md"
             assert complete(x.build(host)).generation == 2
             if isinstance(result, RunComplete):
                 break

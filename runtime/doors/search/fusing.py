@@ -3,18 +3,20 @@
 A vector search always gives a nearest chunk and a word search always gives a list, so an
 order of ranks alone lets a word that stands everywhere outweigh the right answer.  Here the
 cosine leads, and words add to it only as far as they really stand in the chunk: in
-proportion to the share of the query that they make up, above a floor.
+proportion to the share of the query that they make up, where rare words are the most of it.
 """
 
 from collections.abc import Mapping
 
 import msgspec
 
-COVERAGE_MIN = 0.34
-"""Below this share of the query, words count for nothing beside a vector."""
-KEYWORD_WEIGHT = 0.35
+COVERAGE_MIN = 0.0
+"""Words count beside a vector from this share of the query on."""
+KEYWORD_WEIGHT = 0.25
+"""What words add that are the whole query; tuned with tests/bench/bench_recall.py."""
 RANK_WEIGHT = 0.1
-COSINE_MIN = 0.15
+"""What BM25 adds where there are no vectors."""
+COSINE_MIN = 0.0
 """What is further off is no neighbour."""
 
 
@@ -47,7 +49,7 @@ def fused(
             lift = max(0.0, coverage - COVERAGE_MIN) / (1 - COVERAGE_MIN)
             if cosine < COSINE_MIN and not lift:
                 continue
-            score = cosine + lift * (KEYWORD_WEIGHT + RANK_WEIGHT * rank)
+            score = cosine + lift * KEYWORD_WEIGHT
         else:
             score = coverage * (1 + RANK_WEIGHT * rank)
         found.append(Scored(row, score, cosine, coverage))

@@ -25,7 +25,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     words: tuple[str, ...]
     """Folded, each once."""
     phrases: tuple[tuple[str, ...], ...] = ()
-    """Words that must stand side by side."""
+    """Words that must stand side by side; one alone must stand there."""
     without: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     """A note's path must begin with, or hold, one of these."""
@@ -58,7 +58,7 @@ def parse_query(text: str) -> Query:
         else:
             said.append(value)
             words = tuple(words_of(value))
-            if quoted and len(words) > 1:
+            if quoted and words:
                 phrases.append(words)
     whole = " ".join(said).strip()
     words = tuple(dict.fromkeys(words_of(whole)))[:WORDS_MAX]
