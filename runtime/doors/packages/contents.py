@@ -43,6 +43,7 @@ def package_of(tree: Tree, fallback_name: str) -> Package:
         Rejected: there is none, or it breaks a rule; every violation is named.
     """
     tree = unwrapped(tree)
+    fallback_name = _registered_name(tree) or fallback_name
     try:
         found = _find(tree)
         if found is None:
@@ -88,6 +89,15 @@ def _find(tree: Tree) -> tuple[str, str, int] | None:
     if any(path.startswith("skills/") and path.endswith("/SKILL.md") for path in tree):
         return "", "skills", 0
     return (*found[0], len(found) - 1) if found else None
+
+
+def _registered_name(tree: Tree) -> str:
+    """What an npm package calls itself, without its scope; empty where it is none."""
+    try:
+        name = json_object(tree.get("package.json", b""), "package.json").get("name")
+    except BadManifest:
+        return ""
+    return name.rpartition("/")[2] if isinstance(name, str) else ""
 
 
 def _is_foreign(path: str) -> bool:
