@@ -11,8 +11,9 @@ from tenure.runtime.doors.search.embedders import EmbedderMissing
 from tenure.runtime.doors.workers import Workers
 
 MODEL = IndexModel(id="usem3", dimensions=512)
-THREADS = 2
-"""Of the matrix library: more of them wait for each other on texts of this size."""
+THREADS = 1
+"""Of the matrix library: more of them spin for each other, and cost all of the speed as soon
+as another program wants a processor."""
 BATCH_TEXTS = 64
 INSTALL = "pip install 'tenure[search]'"
 
