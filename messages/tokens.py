@@ -26,13 +26,24 @@ QueueItemId = NewType("QueueItemId", str)
 EntryId = NewType("EntryId", str)
 """Names one entry of a transcript."""
 
+ServerId = NewType("ServerId", str)
+"""Names an MCP server in the settings of its root; it stays when the server is loaded anew."""
+
 Role = Literal[
-    "session", "turn", "compaction", "approval", "settings", "handoff", "index_writer", "installer"
+    "session",
+    "turn",
+    "compaction",
+    "approval",
+    "settings",
+    "handoff",
+    "index_writer",
+    "installer",
+    "mcp_auth",
 ]
 """Which owner: the first four are of one seat, the others are of the host."""
 
 SEAT_ROLES: tuple[Role, ...] = ("session", "turn", "compaction", "approval")
-HOST_ROLES: tuple[Role, ...] = ("settings", "handoff", "index_writer", "installer")
+HOST_ROLES: tuple[Role, ...] = ("settings", "handoff", "index_writer", "installer", "mcp_auth")
 
 
 class SessionToken(msgspec.Struct, frozen=True, kw_only=True):

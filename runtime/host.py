@@ -24,8 +24,10 @@ from tenure.runtime.doors.search.wiring import IndexWishes
 from tenure.runtime.doors.tools.door import AnyTool
 from tenure.runtime.errors import HostClosed
 from tenure.runtime.events import Subscription
+from tenure.runtime.host_doors import Wishes
 from tenure.runtime.host_handoff import HostHandoff
 from tenure.runtime.host_index import HostIndex
+from tenure.runtime.host_mcp import HostMcp
 from tenure.runtime.host_plugins import HostPlugins
 from tenure.runtime.host_root import checked_root
 from tenure.runtime.host_settings import HostSettings
@@ -37,7 +39,6 @@ from tenure.runtime.seat import Seat
 from tenure.runtime.sessions import Sessions
 from tenure.runtime.strict import Violation, strict_observer, violations_of
 from tenure.runtime.supervisor import Quarantined
-from tenure.runtime.system import Wishes
 from tenure.runtime.takeover import HANDOVER_S, take_over
 from tenure.runtime.trace_file import TraceFile
 
@@ -325,6 +326,11 @@ class Host:
         """Handoffs, checkpoints and briefs: what one session leaves to the next."""
         return HostHandoff(self.ask)
 
+    @property
+    def mcp(self) -> HostMcp:
+        """Signing in to MCP servers."""
+        return HostMcp(self.ask, self._alive())
+
     def events(self, after: int | None = None) -> AsyncIterator[Published]:
         """All events of the host from this call on, or those after a sequence number and on.
 
@@ -384,4 +390,4 @@ async def _read(subscription: Subscription) -> AsyncIterator[Published]:
         subscription.close()
 
 
-__all__ = ["Host", "HostSettings", "Seat", "Sessions"]
+__all__ = ["Host", "HostMcp", "HostSettings", "Seat", "Sessions"]

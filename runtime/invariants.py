@@ -15,9 +15,9 @@ from importlib.resources import files
 
 import msgspec
 
-from tenure.runtime.invariants_index import OF_THE_INDEX
-from tenure.runtime.invariants_install import INSTALL
-from tenure.runtime.mutations import MUTATIONS, Mutation
+from tenure.runtime.invariants_host import OF_THE_HOST
+from tenure.runtime.mutation import Mutation
+from tenure.runtime.mutations import MUTATIONS
 
 __all__ = ["INVARIANTS", "MUTATIONS", "Invariant", "Mutation"]
 
@@ -334,67 +334,5 @@ INVARIANTS: tuple[Invariant, ...] = (
         owner="tools",
         text="A tool reads and writes only inside the root, and never in `.tenure/`.",
     ),
-    _invariant(
-        id="HANDOFF-1",
-        owner="HandoffActor",
-        text="A handoff's receipt is given as soon as it is durable; no later stage can hide it.",
-    ),
-    _invariant(
-        id="HANDOFF-2",
-        owner="vault",
-        text=(
-            "A notice goes pending, delivered, acknowledged: it comes again until an "
-            "acknowledgement names it, which clears it as it was then and nothing newer."
-        ),
-    ),
-    _invariant(
-        id="HANDOFF-3",
-        owner="vault",
-        text=(
-            "Recovery, recap and lists choose handoffs by one selector: the number in the "
-            "journal, never a name or a time."
-        ),
-    ),
-    _invariant(
-        id="HANDOFF-4",
-        owner="HandoffActor",
-        text=(
-            "Every stage of a handoff ends as ok, skipped or failed, and a failed one keeps no "
-            "other from running."
-        ),
-    ),
-    _invariant(
-        id="HANDOFF-5",
-        owner="vault",
-        text=(
-            "Git commits only when it was asked to, only the files that we wrote, in the vault's "
-            "own repository, and leaves the user's index alone."
-        ),
-    ),
-    _invariant(
-        id="HANDOFF-6",
-        owner="vault",
-        text=(
-            "The same idempotency key gives the same receipt, in every process; with another text "
-            "it is `KeyReused`."
-        ),
-    ),
-    _invariant(
-        id="HANDOFF-7",
-        owner="vault",
-        text=(
-            "What a model says of a brief stands beside the brief, never in its place, and only "
-            "in sentences that cite an item."
-        ),
-    ),
-    _invariant(
-        id="HANDOFF-8",
-        owner="vault",
-        text=(
-            "Notes are data: nothing in them runs, no item can pass for a section, and no name or "
-            "link leads outside the vault."
-        ),
-    ),
-    *(_invariant(id=id, owner=owner, text=text) for id, owner, text in OF_THE_INDEX),
-    *(_invariant(id=id, owner="InstallerActor", text=text) for id, text in INSTALL.items()),
+    *(_invariant(id=id, owner=owner, text=text) for id, owner, text in OF_THE_HOST),
 )

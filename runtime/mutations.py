@@ -3,21 +3,8 @@
 `runtime/invariants.py` says what is done with them.
 """
 
-import msgspec
-
-
-class Mutation(msgspec.Struct, frozen=True, kw_only=True):
-    """How an invariant that holds by construction would be broken."""
-
-    invariant: str
-    name: str
-    """What the change does: a sentence without its full stop."""
-    file: str
-    """From the root of the repository: `actors/turn.py`."""
-    before: str
-    """Occurs exactly once in the file."""
-    after: str
-
+from tenure.runtime.mutation import Mutation
+from tenure.runtime.mutations_host import OF_THE_HOST
 
 MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
@@ -278,119 +265,5 @@ MUTATIONS: tuple[Mutation, ...] = (
         before='    step = step.tell("approval", EndSessionGrants(session_id=old_id))\n',
         after="",
     ),
-    Mutation(
-        invariant="HANDOFF-1",
-        name="the receipt of a handoff waits for its stages",
-        file="actors/handoff.py",
-        before="    return _go_on(Step(state).emit(said), follow)",
-        after="    return _go_on(Step(state).emit(*[said][bool(left) :]), follow)",
-    ),
-    Mutation(
-        invariant="HANDOFF-1",
-        name="a handoff is answered before it is in the journal",
-        file="runtime/doors/vault/saving.py",
-        before="    append(ground, journal, (record,))\n    receipt =",
-        after="    receipt =",
-    ),
-    Mutation(
-        invariant="HANDOFF-2",
-        name="an acknowledgement clears what has changed since",
-        file="runtime/doors/vault/acknowledging.py",
-        before="    cleared = tuple(name for name in named if name.id not in changed)",
-        after="    cleared = (*named, *(name for name in standing if name.id in changed))",
-    ),
-    Mutation(
-        invariant="HANDOFF-2",
-        name="a delivery clears what it tells",
-        file="runtime/doors/vault/waking.py",
-        before="    append(ground, journal, (record,))\n",
-        after=(
-            "    from tenure.runtime.doors.vault.records import AckRecord\n"
-            "    told = AckRecord(brief=brief_id, at_ms=record.at_ms, cleared=notices)\n"
-            "    append(ground, journal, (record, told))\n"
-        ),
-    ),
-    Mutation(
-        invariant="HANDOFF-2",
-        name="ClawVault's flag is removed although it was written anew",
-        file="runtime/doors/vault/clawvault.py",
-        before="    if found.digest != digest:",
-        after="    if not digest:",
-    ),
-    Mutation(
-        invariant="HANDOFF-3",
-        name="the newest handoff is the one whose file has the last name",
-        file="runtime/doors/vault/journal.py",
-        before="        return [self.handoffs[seq] for seq in sorted(self.handoffs, reverse=True)]",
-        after=(
-            "        known = self.handoffs.values()\n"
-            "        return sorted(known, key=lambda each: each.last.path, reverse=True)"
-        ),
-    ),
-    Mutation(
-        invariant="HANDOFF-4",
-        name="after a stage that failed no other runs",
-        file="actors/handoff.py",
-        before="    return _go_on(step, replace(follow, receipt=receipt, left=follow.left[1:]))",
-        after=(
-            '    left = () if outcome.result.status == "failed" else follow.left[1:]\n'
-            "    return _go_on(step, replace(follow, receipt=receipt, left=left))"
-        ),
-    ),
-    Mutation(
-        invariant="HANDOFF-8",
-        name="an item of a handoff is written into the body as it is",
-        file="runtime/doors/vault/markdown.py",
-        before="    line = _MARKUP.sub(",
-        after="    return item\n    line = _MARKUP.sub(",
-    ),
-    Mutation(
-        invariant="INDEX-3",
-        name="a complete target is replaced without a backup",
-        file="runtime/doors/search/committing.py",
-        before="self._stage(read_all(self._files, layout.manifest, MANIFEST_BYTES_MAX)).put(",
-        after="str(",
-    ),
-    Mutation(
-        invariant="INDEX-4",
-        name="a manifest is served whose files are not whole",
-        file="runtime/doors/search/layout.py",
-        before="        if size != named.bytes:\n",
-        after="        if False:\n",
-    ),
-    Mutation(
-        invariant="INDEX-5",
-        name="a lease store that cannot be asked counts as leave",
-        file="runtime/doors/search/committing.py",
-        before='raise LeaseLost(f"the lease store is not available: {refused}") from None',
-        after="held = bool(refused)",
-    ),
-    Mutation(
-        invariant="INSTALL-1",
-        name="the seal is written in the order of its name",
-        file="runtime/doors/packages/changing.py",
-        before="last=(MANIFEST, SEAL)",
-        after="last=()",
-    ),
-    Mutation(
-        invariant="INSTALL-5",
-        name="a prune forgets the choices of a package whose copy is kept",
-        file="runtime/doors/packages/sweeping.py",
-        before="return frozenset(names | kept | aside)",
-        after="return frozenset(names)",
-    ),
-    Mutation(
-        invariant="INSTALL-6",
-        name="whoever asks while a load runs begins another",
-        file="actors/installer.py",
-        before="reload=Loading(askers=(*askers, asker))))",
-        after="reload=Loading(askers=(*askers, asker)))).do(LoadPackages())",
-    ),
-    Mutation(
-        invariant="INSTALL-6",
-        name="a load that failed keeps its place",
-        file="actors/installer.py",
-        before="            return on_loaded(state, InstallFailed(",
-        after="            return Step(state).answer(taken.asker, InstallFailed(",
-    ),
+    *OF_THE_HOST,
 )

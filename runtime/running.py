@@ -16,6 +16,7 @@ from tenure.runtime.doors.leaves import Leaves
 from tenure.runtime.doors.transcripts import Catalogue
 from tenure.runtime.errors import HostClosed
 from tenure.runtime.events import Subscription
+from tenure.runtime.host_doors import Doors, Wishes, open_doors
 from tenure.runtime.local import LocalSocket
 from tenure.runtime.observer import Observer
 from tenure.runtime.seat import AskHost, Seat, refused
@@ -26,11 +27,8 @@ from tenure.runtime.system import (
     BETWEEN_OWNERS,
     EVENT_ROUTES,
     TAKEN_BY,
-    Doors,
-    Wishes,
     handlers_of,
     host_owners,
-    open_doors,
     seat_owners,
 )
 from tenure.runtime.trace import Trace
@@ -160,6 +158,7 @@ class Running:
             for gone in list(self._leaving.values()):
                 await gone.wait()
             await self.supervisor.stop_all(reason)
+            await self.doors.credentials.close()
             await self.doors.transcripts.forget_host()
         finally:
             self.bus.close()

@@ -12,7 +12,8 @@ from tenure.messages.compaction import (
 )
 from tenure.messages.index import IndexBegun, IndexEnded
 from tenure.messages.index_work import IndexRunId, RunFailed
-from tenure.messages.tokens import RequestId, TurnId
+from tenure.messages.mcp_auth import SignInBegun, SignInEnded
+from tenure.messages.tokens import RequestId, ServerId, TurnId
 from tenure.messages.turn import (
     TurnEnded,
     TurnStarted,
@@ -73,11 +74,22 @@ def _request_lost(key: str) -> Event:
     )
 
 
+def _sign_in_of(event: Event) -> str:
+    assert isinstance(event, SignInBegun | SignInEnded)
+    return f"{event.server_id}/{event.sign_in_id}"
+
+
+def _sign_in_lost(key: str) -> Event:
+    server_id, _, sign_in_id = key.rpartition("/")
+    return SignInEnded(server_id=ServerId(server_id), sign_in_id=sign_in_id, status="owner_lost")
+
+
 STREAMS = (
     StreamRule(opens=TurnStarted, ends=TurnEnded, key=_turn_of, lost=_turn_lost),
     StreamRule(opens=CompactionStarted, ends=CompactionEnded, key=_pass_of, lost=_pass_lost),
     StreamRule(opens=IndexBegun, ends=IndexEnded, key=_run_of, lost=_run_lost),
     StreamRule(opens=ApprovalRequested, ends=ApprovalResolved, key=_request_of, lost=_request_lost),
+    StreamRule(opens=SignInBegun, ends=SignInEnded, key=_sign_in_of, lost=_sign_in_lost),
 )
-"""What began is ended (a turn, a compaction, a run of the index, a request), also when its
-owner dies."""
+"""What began is ended, also when its owner dies: a turn, a compaction, a run of the index,
+a request, a sign-in."""

@@ -23,7 +23,8 @@ from toys import (
 from tenure.messages.base import Effect, Outcome
 from tenure.runtime.doors.context import Context
 from tenure.runtime.effects import EffectRunner
-from tenure.runtime.system import Wishes, handlers_of, open_doors
+from tenure.runtime.host_doors import Wishes, open_doors
+from tenure.runtime.system import handlers_of
 from tenure.runtime.testing.leaves import memory_leaves
 
 

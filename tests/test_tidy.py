@@ -35,6 +35,10 @@ LEAF_DOORS = {
         "sockets",
         "workers",
         "http",
+        "browser",
+        "keyring",
+        "loopback",
+        "user_data",
     )
 }
 COMMAND_LINE = (
@@ -63,6 +67,7 @@ WORLD = {
     "tempfile",
     "time",
     "uuid",
+    "webbrowser",
 }
 PURE = {
     "io.BytesIO",

@@ -1,8 +1,11 @@
 """All leaf doors of one process, as one value: the whole outside world of a host."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tenure.runtime.doors.browser import Browser, NoBrowser
+from tenure.runtime.doors.keyring import Keyring, NoKeyring
+from tenure.runtime.doors.loopback import Loopback, NoLoopback
 from tenure.runtime.doors.programs import NO_PROGRAMS, Programs, SystemPrograms
 
 if TYPE_CHECKING:
@@ -30,16 +33,25 @@ class Leaves:
     web: "Web"
     workers: "Workers"
     programs: Programs = NO_PROGRAMS
+    loopback: Loopback = field(default_factory=NoLoopback)
+    keyring: Keyring = field(default_factory=NoKeyring)
+    browser: Browser = field(default_factory=NoBrowser)
+    user_data: str = "/var/lib/tenure"
+    """The folder of what belongs to the user and to no workspace; made on the first write."""
 
 
 def system_leaves() -> Leaves:
     """The real world of this process.  Who made it ends it: `await leaves.workers.close()`."""
+    from tenure.runtime.doors.browser import SystemBrowser
     from tenure.runtime.doors.clock import SystemClock
     from tenure.runtime.doors.entropy import SystemEntropy
     from tenure.runtime.doors.files import RealFiles
+    from tenure.runtime.doors.keyring import SystemKeyring
     from tenure.runtime.doors.locks import KernelLocks
+    from tenure.runtime.doors.loopback import SystemLoopback
     from tenure.runtime.doors.processes import SystemProcesses
     from tenure.runtime.doors.sockets import LocalSockets
+    from tenure.runtime.doors.user_data import user_data_folder
     from tenure.runtime.doors.web import SystemWeb
     from tenure.runtime.doors.workers import ThreadWorkers
 
@@ -53,4 +65,8 @@ def system_leaves() -> Leaves:
         web=SystemWeb(),
         workers=ThreadWorkers(),
         programs=SystemPrograms(),
+        loopback=SystemLoopback(),
+        keyring=SystemKeyring(),
+        browser=SystemBrowser(),
+        user_data=user_data_folder(),
     )

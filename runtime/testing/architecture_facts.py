@@ -155,7 +155,8 @@ class Facts:
     @cached_property
     def handlers(self) -> dict[str, str]:
         """Who carries out which effect, as `runtime/system.py` wires a host."""
-        from tenure.runtime.system import Wishes, handlers_of, open_doors
+        from tenure.runtime.host_doors import Wishes, open_doors
+        from tenure.runtime.system import handlers_of
         from tenure.runtime.testing.leaves import memory_leaves
 
         wishes = Wishes()

@@ -6,6 +6,7 @@ from tenure.runtime.testing.disk import MemoryDisk
 from tenure.runtime.testing.entropy import SeededEntropy
 from tenure.runtime.testing.files import MemoryFiles
 from tenure.runtime.testing.locks import MemoryLocks
+from tenure.runtime.testing.loopback import MemoryLoopback
 from tenure.runtime.testing.processes import MemoryProcesses
 from tenure.runtime.testing.sockets import MemorySockets
 from tenure.runtime.testing.web import MemoryWeb
@@ -33,5 +34,6 @@ def memory_leaves(
         processes=MemoryProcesses(disk.processes, process),
         sockets=MemorySockets(disk.net, process),
         web=MemoryWeb(disk.web, process),
+        loopback=MemoryLoopback(disk.web, disk.processes, process),
         workers=workers if workers is not None else InlineWorkers(),
     )

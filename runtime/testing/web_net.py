@@ -38,6 +38,10 @@ class MemoryWebNet:
         """Nobody listens there any more."""
         self._servers.pop(origin.rstrip("/").lower(), None)
 
+    def listens(self, origin: str) -> bool:
+        """Whether anybody answers there."""
+        return origin.rstrip("/").lower() in self._servers
+
     def server_of(self, request: WebRequest) -> WebServer | None:
         return self._servers.get(request.origin.lower())
 

@@ -33,17 +33,13 @@ from tenure.runtime.testing.choices import Chooser, ReplayedChooser, SeededChoos
 from tenure.runtime.testing.clock import ManualClock
 from tenure.runtime.testing.crashes import Crashes
 from tenure.runtime.testing.disk import MemoryDisk
+from tenure.runtime.testing.disk_leaves import disk_leaves
 from tenure.runtime.testing.entropy import SeededEntropy
 from tenure.runtime.testing.faults import DiskCall, Fate, SeededFate
-from tenure.runtime.testing.files import MemoryFiles
 from tenure.runtime.testing.greenwork import GreenWorkers, Switcher
-from tenure.runtime.testing.locks import MemoryLocks
 from tenure.runtime.testing.loop import PROCESS, SimClock, SimLoop, Stuck
 from tenure.runtime.testing.process import SimProcess
-from tenure.runtime.testing.processes import MemoryProcesses
-from tenure.runtime.testing.sockets import MemorySockets
 from tenure.runtime.testing.watch import Watcher, Watchers
-from tenure.runtime.testing.web import MemoryWeb
 from tenure.runtime.testing.web_faults import WebRequest
 from tenure.runtime.testing.web_net import MemoryWebNet
 
@@ -230,16 +226,9 @@ class World:
 
     def leaves_of(self, process: SimProcess, name: str) -> Leaves:
         """A world for one process: its own randomness, the disk of all."""
-        return Leaves(
-            clock=self.clock,
-            entropy=SeededEntropy(f"{self.seed}/{name}/{process.name.pid}"),
-            files=MemoryFiles(self.disk, process.name),
-            locks=MemoryLocks(self.disk, process.name),
-            processes=MemoryProcesses(self.disk.processes, process.name),
-            sockets=MemorySockets(self.disk.net, process.name),
-            web=MemoryWeb(self.disk.web, process.name),
-            workers=GreenWorkers(process, self.kill),
-        )
+        workers = GreenWorkers(process, self.kill)
+        entropy = SeededEntropy(f"{self.seed}/{name}/{process.name.pid}")
+        return disk_leaves(self.disk, process.name, self.clock, entropy, workers)
 
     def kill(self, process: SimProcess) -> None:
         """End a process at once; whoever waits for it is told."""

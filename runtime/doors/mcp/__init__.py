@@ -1,0 +1,1 @@
+"""MCP servers: signing in to them, and the tokens that come of it."""
