@@ -221,8 +221,8 @@ def test_session_is_followed_while_another_process_writes_it(tmp_path: Path) -> 
             assert all('"state":"intact"' in line for line in first)
             request = tenure("approvals", "ls", root=tmp_path).stdout.split()[0]
             assert tenure("approve", request, root=tmp_path).exit_code == 0
-            rest = [following.stdout.readline() for _ in range(2)]
-            assert "toolResult" in rest[0]
-            assert "done" in rest[1]
+            rest = iter(following.stdout.readline, "")
+            assert any("toolResult" in line for line in rest)  # behind what was decided
+            assert any("done" in line for line in rest)
             following.send_signal(signal.SIGINT)
             assert following.wait(10) == 130

@@ -72,7 +72,7 @@ def test_second_process_is_refused_with_the_pid_also_while_the_first_is_stopped(
 
 
 def test_run_of_another_process_is_cancelled_over_its_socket(notes: Path) -> None:
-    with started(*indexing(notes, 0.05), cwd=notes) as first:
+    with started(*indexing(notes, 0.5), cwd=notes) as first:
         read_until(first, "progress")
         cancelled = index(notes, "cancel")
         assert (cancelled.returncode, json.loads(cancelled.stdout)["now"]) == (0, "cancelling")

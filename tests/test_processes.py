@@ -79,7 +79,7 @@ def test_a_host_killed_in_a_tool_call_leaves_every_receipted_entry_and_one_resul
     assert receipted <= {entry["id"] for entry in entries}
     assert_one_chain(entries)
     assert_one_result_a_call(entries)
-    blocked = [entry for entry in entries if entry["message"].get("toolName") == "block"]
+    blocked = [e for e in entries if e.get("message", {}).get("toolName") == "block"]
     assert [entry["message"]["isError"] for entry in blocked] == [True]
     assert "unknown" in blocked[0]["message"]["content"][0]["text"]
 

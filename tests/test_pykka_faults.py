@@ -210,7 +210,8 @@ async def test_6_end_of_one_owner_does_not_look_at_the_asks_of_all_others() -> N
         machine.bus.close()
         return seconds
 
-    few, many = await seconds_for(250), await seconds_for(2_000)
+    few = min([await seconds_for(250) for _ in range(3)])
+    many = min([await seconds_for(2_000) for _ in range(3)])
     assert many / few < 4 * (2_000 / 250)
 
 

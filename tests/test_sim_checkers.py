@@ -3,6 +3,7 @@
 import pytest
 import sim_mutants
 import sim_mutants_compaction
+import sim_mutants_queue
 from sim_mutants import Mutant
 
 from tenure.runtime.testing.checkers import all_checkers
@@ -12,7 +13,7 @@ MUTANTS: dict[str, tuple[str, Mutant, int, str]] = {
     **{name: (*each, "seats") for name, each in sim_mutants.MUTANTS.items()},
     **{
         name: (*each, family.WORKLOAD)
-        for family in (sim_mutants_compaction,)
+        for family in (sim_mutants_compaction, sim_mutants_queue)
         for name, each in family.MUTANTS.items()
     },
 }

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from tenure.messages.base import Effect, Message
+from tenure.messages.queue import PromptEdited, PromptQueued, PromptSuspended, RunPrompt
 from tenure.messages.tokens import SessionId, turn_session
 from tenure.messages.turn import RunTurn
 from tenure.messages.turn_effects import CallModel, RunTool
@@ -26,13 +27,22 @@ class Durable(Paths):
     def __init__(self) -> None:
         super().__init__()
         self._texts: dict[str, str] = {}
+        self._waiting: dict[str, str] = {}
 
     def stepped(
         self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
     ) -> None:
         super().stepped(host, owner, message, taken, step)
-        if isinstance(message, RunTurn):
-            self._texts[message.turn_id] = message.text
+        for event in step.events:
+            if isinstance(event, PromptQueued | PromptEdited | PromptSuspended):
+                self._waiting[event.item_id] = event.text
+        match message:
+            case RunTurn(turn_id=turn_id, text=text):
+                self._texts[turn_id] = text
+            case RunPrompt(turn_id=turn_id, item_id=item) if item in self._waiting:
+                self._texts[turn_id] = self._waiting[item]
+            case _:
+                pass
 
     def effect_started(self, host: str, owner: str, number: int, effect: Effect) -> None:
         super().effect_started(host, owner, number, effect)
@@ -55,8 +65,9 @@ class Durable(Paths):
         data = self._durable(session)
         if data is None:
             return
-        text = self._texts.get(turn_id, "")
-        if json.dumps(text, ensure_ascii=False).encode() not in data:
+        # A turn that is resumed has no prompt of its own.
+        text = self._texts.get(turn_id)
+        if text is not None and json.dumps(text, ensure_ascii=False).encode() not in data:
             self.report("TURN-8", f"the model is called for {turn_id} before its prompt is durable")
         calls, results = calls_and_results(entries_of(data))
         for call in calls:

@@ -19,7 +19,7 @@ from tenure.messages.queue import (
     PromptReturned,
     PromptSuspended,
 )
-from tenure.messages.session import AppendEntries, SessionChanged
+from tenure.messages.session import AppendEntries, SessionChanged, Stale
 from tenure.messages.turn import (
     DrainTurn,
     RunTurn,
@@ -182,6 +182,11 @@ class Stops(Checker):
                     if each == item:
                         seat.may_end.setdefault(turn, set()).add("user")
                 self._leaves(seat, item)
+            case Answered(re=re, reply=Stale()):
+                # What came in again for a session that has moved on since is given back.
+                again = getattr(re, "item_id", "")
+                for turn in (turn for turn, _, item in seat.queue if item == again):
+                    seat.may_end.setdefault(turn, set()).add("swap")
             case Answered(reply=CallStopped()):
                 for turn in (seat.running, *(turn for turn, _, _ in seat.queue)):
                     seat.may_end.setdefault(turn, set()).add("approval")

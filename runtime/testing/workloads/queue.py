@@ -67,7 +67,7 @@ def _draw_more(planner: "Planner") -> SayMore:
     return SayMore(
         **planner.place(),
         text=planner.one((planner.text("more"),) * 20 + (" ",)),
-        how=planner.one(("steer", "steer", "follow_up", "redirect")),
+        how=planner.one(("steer", "follow_up", "redirect", "redirect")),
         token=planner.token(),
     )
 
