@@ -21,7 +21,7 @@ ARMS: dict[str, str] = {
     "approval.py _deny: if isinstance(stage, Open)": RARE,
     "approval.py on_answered: case _": RARE,
     "approval.py on_outcome: case ExpiryReached(request_id=request_id)": UNDO,
-    "approval.py on_policy: if ruling.verdict == 'ask' and isinstance(stage.consent, ByPolicy)": RARE,
+    "approval.py on_policy: if ruling.verdict == 'ask' and isinstance(stage.consent, ByPolicy)": RARE,  # noqa: E501
     "approval.py on_resolved: if isinstance(message, CallNotResolved)": RARE,
     "approval_asking.py on_expired: if not isinstance(stage, Open)": UNDO,
     "approval_consent.py on_confirmed: if ruling.verdict == 'deny'": UNDO,
@@ -39,11 +39,11 @@ ARMS: dict[str, str] = {
     "session_wishes.py run_undo: if isinstance(live.appends, Closed)": UNDO,
     "turn.py on_answered: case Answered(re=ChildDecided() as child, reply=reply)": CHILDREN,
     "turn.py on_child: if isinstance(reply, CallAllowed | CallDenied | CallStopped)": CHILDREN,
-    "turn.py on_child: if isinstance(state, Acting) and state.run.turn_id == decided.turn_id": CHILDREN,
+    "turn.py on_child: if isinstance(state, Acting) and state.run.turn_id == decided.turn_id": CHILDREN,  # noqa: E501
     "turn.py on_outcome: case [Acting(), ChildCalled()]": CHILDREN,
-    "turn.py on_stop_one: if isinstance(state, Acting) and state.run.turn_id == message.turn_id": CHILDREN,
+    "turn.py on_stop_one: if isinstance(state, Acting) and state.run.turn_id == message.turn_id": CHILDREN,  # noqa: E501
     "turn.py turn_step: case StopCall()": CHILDREN,
-    "turn.py turn_step: case ToolAnswered() | ToolNotAnswered() | ChildGated() | ChildNotGated()": CHILDREN,
+    "turn.py turn_step: case ToolAnswered() | ToolNotAnswered() | ChildGated() | ChildNotGated()": CHILDREN,  # noqa: E501
     "turn_child.py": CHILDREN,
     "turn_drain.py _end_queue: else of if item.prompt.item_id in message.returned": RARE,
     "turn_fates.py end_stream: if item.prompt.delivery not in ('next_turn', 'redirect')": RARE,

@@ -323,6 +323,8 @@ def test_choices_about_a_package_outlive_an_update_and_wait_for_a_retained_copy(
             world.door().loader._files.remove(f"{folder.folder}/{path}")
     for path in world.names(f"{HOME}/demo"):
         world.door().loader._files.remove(f"{HOME}/demo/{path}")
+    for folder in ("skills/review", "skills", ""):
+        world.door().loader._files.remove_folder(f"{HOME}/demo/{folder}".rstrip("/"))
     world.sweep()
     world.install("/src/3")
     assert not world.load().packages[0].enabled

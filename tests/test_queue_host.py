@@ -167,6 +167,25 @@ def test_queue_of_a_killed_host_is_held_and_starts_only_when_it_is_released() ->
         assert items(s) == ()
 
 
+@pytest.mark.witness("TURN-10")
+def test_prompt_that_was_said_waits_no_more_in_the_next_process() -> None:
+    gate = Gate()
+    model = Scripted([[gate, "went"], ["one"]])
+    with seated(model=model) as s:
+        s.prompt("go")
+        s.until(lambda: gate.reached == 1)
+        waiting(s, "first")
+        gate.open()
+        s.do(s.seat.wait_idle())
+        session_id = s.seat.token.session_id
+        s.host.kill()
+        s.host = s.world.host(model=model)
+        s.seat = s.world.run(s.host.seat(session=session_id))
+        s.settle()
+        assert items(s) == ()
+        assert s.said(PromptSuspended) == []
+
+
 def test_nothing_is_resumed_where_the_user_stopped_the_turn() -> None:
     gate = Gate()
     model, tool = busy(gate)
