@@ -27,6 +27,7 @@ from tenure.messages.tokens import CallId, RequestId, TurnId
 from tenure.messages.turn_effects import RunTool, ToolCallDone
 from tenure.runtime.doors.checkpoints.planning import NoWayBack
 from tenure.runtime.doors.checkpoints.restoring import Restorer
+from tenure.runtime.doors.checkpoints.stack import undo_stack
 from tenure.runtime.doors.packages.changing import Changing
 from tenure.runtime.doors.packages.copies import Sealed, look_at
 from tenure.runtime.doors.packages.download import bounded_body
@@ -109,6 +110,7 @@ def test_what_was_undone_is_not_undone_again() -> None:
         put(s, "a.md", b"old")
         s.run()
         assert isinstance(undo(s), ChangeUndone)
+        assert undo_stack(s.lines(), s.seat.token.session_id) == ()
         assert isinstance(undo(s), NothingToUndo)
 
 

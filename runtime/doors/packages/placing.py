@@ -83,7 +83,7 @@ def undo(files: Files, layout: Layout, journal: Placing | Removing) -> str:
         # The second rename was done and only its sync failed: the new one stays.
         close_journal(files, layout)
         return f"{journal.name}: the new version is in place"
-    if not owns_its_name(target):  # guard: INSTALL-3
+    if not owns_its_name(target):  # guard: INSTALL-3 keeps
         said = restore(files, layout, journal, target)
     close_journal(files, layout)
     return said or f"{journal.name}: nothing was moved"
