@@ -20,6 +20,8 @@ COMMANDS = {
     "compact": "tenure.runtime.cli.compact",
     "uncompact": "tenure.runtime.cli.uncompact",
     "undo": "tenure.runtime.cli.undo",
+    "policy": "tenure.runtime.cli.policy:policy",
+    "audit": "tenure.runtime.cli.policy:audit",
     "sleep": "tenure.runtime.cli.continuity:sleep",
     "wake": "tenure.runtime.cli.continuity:wake",
     "ack": "tenure.runtime.cli.continuity:ack",
