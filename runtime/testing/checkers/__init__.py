@@ -1,6 +1,6 @@
 """Checkers: every invariant watched by something that is not its guard."""
 
-from tenure.runtime.testing.checkers.approval import Denials, Remembered, Requests
+from tenure.runtime.testing.checkers.approval import Remembered, Requests
 from tenure.runtime.testing.checkers.base import Checker
 from tenure.runtime.testing.checkers.bus import Answers, Effects, Lanes, Streams
 from tenure.runtime.testing.checkers.claims import Epochs, Locks
@@ -23,7 +23,7 @@ def message_checkers() -> list[Checker]:
     """Those that look at messages alone: production can have them, too."""
     return [
         Answers(), Lanes(), Effects(), Streams(), Restarts(), Tokens(), Swaps(), Turns(), Starts(),
-        Stops(), Requests(), Denials(), Remembered(), Gates(), Fences(), Loops(), Budgets(),
+        Stops(), Requests(), Remembered(), Gates(), Fences(), Loops(), Budgets(),
         Passes(), Queues(),
     ]  # fmt: skip
 

@@ -21,10 +21,10 @@ from tenure.messages.approval import (
     UserAnswered,
 )
 from tenure.messages.base import Effect, Message
-from tenure.messages.bus import Answered, OwnerStarted
+from tenure.messages.bus import OwnerStarted
 from tenure.messages.settings import SetToolPolicy, WriteSettings
 from tenure.messages.tokens import RequestId
-from tenure.messages.turn import TurnEnded, TurnStarted
+from tenure.messages.turn import TurnEnded
 from tenure.runtime.step import Ask, Step, Taken
 from tenure.runtime.testing.checkers.base import Checker, Recent, role_of
 
@@ -112,33 +112,6 @@ class Requests(Checker):
             for request in asked.open.values() if at == host else ():
                 if (host, request.turn_id) in self._over:
                     self.report("APPROVE-6", f"{request.request_id} of {owner} outlived its turn")
-
-
-class Denials(Checker):
-    """A denial is a result for the model; only a stop stops the turn."""
-
-    invariants = ("APPROVE-3",)
-    roles = ("turn",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._stopped: Recent[Place, bool] = Recent()
-
-    def stepped(
-        self, host: str, owner: str, message: Message, taken: Taken, step: Step[Any]
-    ) -> None:
-        reply = message.reply if isinstance(message, Answered) else None
-        if isinstance(reply, CallStopped):
-            self._stopped[host, owner] = True
-        for event in step.events:
-            if isinstance(event, TurnStarted):
-                self._stopped.pop((host, owner), None)
-            if not isinstance(event, TurnEnded):
-                continue
-            if event.cause == "approval" and (host, owner) not in self._stopped:
-                self.report("APPROVE-3", f"{event.turn_id} was stopped, and no user said stop")
-            if isinstance(reply, CallDenied):
-                self.report("APPROVE-3", f"a denial ended {event.turn_id}")
 
 
 class Remembered(Checker):

@@ -1,4 +1,4 @@
-"""TURN-2, -3, -9: a stop hits the turn that it names, and its queue comes back."""
+"""TURN-2, -3, -9, APPROVE-3: a stop hits the turn that it names, and its queue comes back."""
 
 from collections import Counter
 from typing import Any
@@ -67,7 +67,7 @@ class _Seat(msgspec.Struct):
 class Stops(Checker):
     """Who stopped what: every stopped turn has a stop that named it, in its own seat."""
 
-    invariants = ("TURN-2", "TURN-3", "TURN-9")
+    invariants = ("TURN-2", "TURN-3", "TURN-9", "APPROVE-3")
     roles = ("turn", "session")
 
     def __init__(self) -> None:
@@ -251,7 +251,9 @@ class Stops(Checker):
         if event.stop_reason == "stopped" and event.cause not in causes:
             elsewhere = self._sent.get((host, str(event.cause)), owner) != owner
             what = f"{turn} in {owner} was stopped ({event.cause}), and nobody stopped it there"
-            self.report("TURN-9" if elsewhere else "TURN-2", what)
+            # A denial that stops a turn looks like a stop that nobody sent.
+            own = "APPROVE-3" if event.cause == "approval" else "TURN-2"
+            self.report("TURN-9" if elsewhere else own, what)
         self._over[host, turn] = seat.running == turn
         seat.may_end.pop(turn, None)
         seat.queue = [each for each in seat.queue if each[0] != turn]
