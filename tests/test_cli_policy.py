@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_world import json_lines, write_script
+from cli_world import json_lines, tenure, write_script
 from test_cli_sessions import everything, invoke
 
 
@@ -67,3 +67,22 @@ def test_audit_of_a_root_without_sessions_says_so(tmp_path: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     assert "no session" in done.stderr
     assert invoke("audit", "ls", "nobody", "--root", str(tmp_path)).exit_code == 3
+
+
+def test_a_chat_has_the_same_and_takes_a_change_back(tmp_path: Path) -> None:
+    write = {"call": {"name": "write", "arguments": {"path": "a.md", "content": "new"}}}
+    model = write_script(tmp_path / "s.json", [[write], "done"])
+    lines = "/policy write allow\ngo\n/undo show\n/undo\n/undo\n/audit\n/policy rm write\n"
+    lines += "/mode plan\n/mode wild\n/policy nonsense\n/policy\n/undo it\n/quit\n"
+    ran = tenure("chat", "--model", model, cwd=tmp_path, stdin=lines)
+    assert ran.returncode == 0, ran.stderr
+    told = ran.stderr
+    assert "allow    write" in told
+    assert "would undo: write of a.md" in told
+    assert "undone: write of a.md" in told
+    assert "allowed by" in told
+    assert "mode     plan" in told
+    assert "/mode takes one of: safe, yolo, plan" in told
+    assert "/policy takes a tool and one of" in told
+    assert "/undo takes nothing, show or force" in told
+    assert not (tmp_path / "a.md").exists()

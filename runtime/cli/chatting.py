@@ -9,6 +9,8 @@ from tenure.messages.limits import Overrides
 from tenure.runtime.cli.approving import Desk, Person, decide_with, decline
 from tenure.runtime.cli.chat_limits import HELP as LIMITS_HELP
 from tenure.runtime.cli.chat_limits import NextPrompt, show_usage
+from tenure.runtime.cli.chat_policy import HELP as POLICY_HELP
+from tenure.runtime.cli.chat_policy import policy_command
 from tenure.runtime.cli.chat_queue import HELP as QUEUE_HELP
 from tenure.runtime.cli.chat_queue import LIVE, live_command, queue_command
 from tenure.runtime.cli.chat_sessions import HELP as SESSIONS_HELP
@@ -38,6 +40,7 @@ HELP = f"""\
 /sessions     list the sessions
 {SESSIONS_HELP}
 {QUEUE_HELP}
+{POLICY_HELP}
 /skill NAME   use a skill of a package; what you write behind it is for the skill
 /help         show this
 /quit         leave (as does the end of the input)
@@ -250,6 +253,8 @@ class Chat:
     async def _other(self, word: str, text: str, line: str) -> None:
         at = (self._host, self._seat, self._screen)
         if await queue_command(word, text, self._seat, self._screen):
+            return
+        if await policy_command(word, text, *at):
             return
         if not await session_command(word, text, *at):
             self._screen.note(f"{line.strip()!r} is no command; /help lists them")

@@ -65,12 +65,17 @@ def _print_policy(policy: Policy, form: str) -> None:
     if form == "json":
         print_json(policy)
         return
+    print_text("".join(f"{line}\n" for line in policy_lines(policy)))
+
+
+def policy_lines(policy: Policy) -> list[str]:
+    """The policy as people read it."""
     lines = [f"mode     {policy.mode}", f"changes  {policy.mutating}"]
     lines += [f"{rule:7}  {key}" for key, rule in sorted(policy.tools.items())]
     lines += [f"asks outside  {folder}" for folder in policy.working_dirs]
     if policy.expires_s:
         lines.append(f"a request expires after {policy.expires_s} s")
-    print_text("".join(f"{line}\n" for line in lines))
+    return lines
 
 
 async def list_audit(root: str, text: str, form: str) -> int:
@@ -89,7 +94,7 @@ async def list_audit(root: str, text: str, form: str) -> int:
         if form == "json":
             print_json(each)
         else:
-            print_text(f"{_line_of(each)}\n")
+            print_text(f"{line_of(each)}\n")
     if not decisions:
         print_note("no tool of this session has asked for anything yet")
     return EXIT_DONE
@@ -109,7 +114,8 @@ def decisions_in(snapshot: SessionSnapshot) -> Iterator[Decided]:
             yield Decided(at=view.timestamp, record=record)
 
 
-def _line_of(decided: Decided) -> str:
+def line_of(decided: Decided) -> str:
+    """A decision as people read it."""
     record = decided.record
     about = " ".join(record.paths) or record.digest[:12]
     rule = f" ({record.rule})" if record.rule else ""
