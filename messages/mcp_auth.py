@@ -130,7 +130,7 @@ class AccessGranted(Reply, frozen=True, kw_only=True):
 
 
 class SignInNeeded(Refusal, frozen=True, kw_only=True):
-    """Only the user can go on: `tenure mcp login`."""
+    """Only the user can go on: `host.mcp.login`."""
 
     server_id: ServerId
     reason: str
@@ -139,7 +139,7 @@ class SignInNeeded(Refusal, frozen=True, kw_only=True):
 
     @property
     def remedy(self) -> str:
-        return f"{self.server_id}: {self.reason}. Sign in: tenure mcp login {self.server_id}"
+        return f"{self.server_id}: {self.reason}. Sign in with host.mcp.login"
 
 
 class ScopesRefused(Refusal, frozen=True, kw_only=True):

@@ -189,7 +189,7 @@ class CredentialFiles:
             record = msgspec.json.decode(data, type=CredentialRecord)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise CredentialUnreadable(
-                f"{path}: this cannot be read; remove it with `tenure mcp forget`"
+                f"{path}: this cannot be read; remove it with `host.mcp.forget`"
             ) from None
         if record.version != 1:
             raise CredentialUnreadable(f"{path}: it was written by a later version of tenure")

@@ -19,7 +19,7 @@ class BrowserScreen:
         """See `SignInScreen`.  Raises `NoBrowserHere`."""
         if not await self._leaves.workers.run(self._leaves.browser.open, url):
             raise NoBrowserHere(
-                "there is no browser here; sign in on the command line, which shows the address"
+                "there is no browser here; sign in with a screen that shows the address"
             )
 
     async def pasted(self, problem: str) -> str:
