@@ -10,6 +10,7 @@ import pytest
 from click import Group
 from sources import ROOT
 
+from tenure.runtime.cli.main import COMMANDS
 from tenure.runtime.cli.main import tenure as command
 
 README = (ROOT / "README.md").read_text()
@@ -108,3 +109,14 @@ def test_the_settings_of_the_readme_have_nothing_that_is_not_understood(tmp_path
     settings = settings_of("settings.toml", str(tmp_path), text, {})
     assert settings.problems == ()
     assert settings.policy.tools == {"write": "allow"}
+
+
+def test_every_command_that_an_error_or_a_page_names_is_there() -> None:
+    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "ARCHITECTURE.md"]
+    pages += [
+        path for name in ("actors", "messages", "runtime") for path in (ROOT / name).rglob("*.py")
+    ]
+    told = {
+        word for path in pages for word in re.findall(r"`tenure ([a-z]+)", path.read_text("utf-8"))
+    }
+    assert told - set(COMMANDS) == set()
